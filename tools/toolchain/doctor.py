@@ -1,0 +1,166 @@
+"""`make doctor`: what was found where, what is missing, and what to do about it."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import checkout, environments, pulumi_cli, tcmalloc
+from .cache import cache_root
+from .console import home_relative
+from .errors import ToolchainError
+from .find_python import find_python, wanted
+from .find_uv import find_uv
+from .process import ask
+from .versions import at_least, release, versions
+
+OK, MISSING, LATER, LOW = "ok", "MISSING", "not made yet", "low"
+MAKE = "make toolchain"
+GIB = 1024**3
+# The local stack (prefill, decode, Ray): 6 to 7 GiB measured.
+MEMORY_NEEDED = 7 * GIB
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row. Only MISSING fails: what this repository makes by itself is `not made yet`."""
+
+    item: str
+    found: str = "-"
+    version: str = "-"
+    needed: str = "-"
+    status: str = OK
+    fix: str = ""
+
+
+def examine() -> list[Finding]:
+    """Every row of the table. Makes nothing, starts nothing that stays."""
+    checks: list[Callable[[], Finding]] = [
+        lambda: _program("git", "any", "install git"),
+        lambda: _program("make", "any", "install make"),
+        _python,
+        _uv,
+        _go,
+        _pulumi,
+        _language_host,
+        _venv,
+        *(lambda name=name: _environment(name) for name in environments.ENVIRONMENTS),
+        _tcmalloc,
+        _disk,
+        _memory,
+    ]
+    return [check() for check in checks]
+
+
+def table(findings: list[Finding]) -> str:
+    """The rows in aligned columns under a heading."""
+    rows = [("item", "found", "version", "needed", "status", "fix")]
+    rows += [(row.item, row.found, row.version, row.needed, row.status, row.fix) for row in findings]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _program(name: str, needed: str, fix: str) -> Finding:
+    place = shutil.which(name)
+    if place is None:
+        return Finding(name, needed=needed, status=MISSING, fix=fix)
+    return Finding(name, home_relative(Path(place)), _short(ask([place, "--version"])), needed)
+
+
+def _python() -> Finding:
+    try:
+        place = find_python()
+    except ToolchainError as error:
+        return Finding("python", needed=wanted(), status=MISSING, fix=error.fix)
+    return Finding("python", home_relative(place), _short(ask([place, "--version"])), wanted())
+
+
+def _uv() -> Finding:
+    place = find_uv()
+    if place is None:
+        return Finding("uv", needed="any", status=LATER, fix=MAKE)
+    return Finding("uv", home_relative(place), _short(ask([place, "--version"])), "any")
+
+
+def _go() -> Finding:
+    needed = versions()["pulumi"]["go_minimum"]
+    if pulumi_cli.installed() or pulumi_cli.built():
+        return Finding("go", needed="not needed: pulumi is there")
+    place = shutil.which("go")
+    # Asked inside the module: there Go may switch to the version that go.mod names.
+    version = _short(ask(["go", "version"], cwd=pulumi_cli.MODULE_DIR))
+    if place is None or not at_least(version, needed):
+        fix = f"install Pulumi (pulumi.com/docs/install) or Go {needed} (go.dev/dl)"
+        return Finding("go", place or "-", version, needed, MISSING, fix)
+    return Finding("go", home_relative(Path(place)), version, needed)
+
+
+def _pulumi() -> Finding:
+    minimum = versions()["pulumi"]["minimum"]
+    place = pulumi_cli.installed() or pulumi_cli.built()
+    if place is None:
+        return Finding("pulumi", needed=minimum, status=LATER, fix=f"{MAKE} (compiles it once, 6 to 9 min on 2 cores)")
+    return Finding("pulumi", home_relative(place), _short(pulumi_cli.version_of(place)), minimum)
+
+
+def _language_host() -> Finding:
+    official = pulumi_cli.official_host()
+    if official:
+        return Finding("language host", home_relative(official), "official", "any")
+    stand_in = checkout.VENV / "bin" / "pulumi-language-python"
+    if not stand_in.exists():
+        return Finding("language host", needed="any", status=LATER, fix=MAKE)
+    return Finding("language host", home_relative(stand_in), "ours", "any")
+
+
+def _venv() -> Finding:
+    if not checkout.is_current():
+        status = "out of date" if checkout.VENV.exists() else LATER
+        return Finding("tools", needed="requirements/tools.txt", status=status, fix=MAKE)
+    return Finding("tools", home_relative(checkout.VENV), needed="requirements/tools.txt")
+
+
+def _environment(name: str) -> Finding:
+    folder = environments.directory(name)
+    needed = f"requirements/{name}.txt"
+    if not environments.is_complete(folder):
+        return Finding(name, needed=needed, status=LATER, fix=MAKE)
+    return Finding(name, home_relative(folder), needed=needed)
+
+
+def _tcmalloc() -> Finding:
+    try:
+        place = tcmalloc.locate()
+    except ToolchainError as error:
+        by_itself = os.geteuid() == 0 and shutil.which("apt-get") is not None
+        status, fix = (LATER, MAKE) if by_itself else (MISSING, error.fix)
+        return Finding("tcmalloc", needed=versions()["libtcmalloc"]["library"], status=status, fix=fix)
+    return Finding("tcmalloc", str(place), needed=place.name)
+
+
+def _disk() -> Finding:
+    known = environments.ENVIRONMENTS.values()
+    needed = sum(one.size for one in known if not environments.is_complete(environments.directory(one.name)))
+    free = shutil.disk_usage(cache_root()).free
+    return _amount("disk", home_relative(cache_root()), free, needed, "set PD_MI325X_CACHE to a larger disk")
+
+
+def _memory() -> Finding:
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    kilobytes = next((int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), 0)
+    fix = "end other programs before the local stack starts"
+    return _amount("memory", "available", kilobytes * 1024, MEMORY_NEEDED, fix)
+
+
+def _amount(item: str, place: str, have: int, needed: int, fix: str) -> Finding:
+    enough = have >= needed
+    amounts = f"{have / GIB:.1f} GiB", f"{needed / GIB:.1f} GiB"
+    return Finding(item, place, *amounts, OK if enough else LOW, "" if enough else fix)
+
+
+def _short(text: str | None) -> str:
+    numbers = release(text or "")
+    return ".".join(map(str, numbers)) if numbers else "-"
