@@ -1,0 +1,93 @@
+"""What differs between ROCm, CUDA and CPU. Nothing else in this package asks which platform it is on."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from serving.kv_bytes import KvDtype
+
+PlatformName = Literal["rocm", "cuda", "cpu"]
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One kind of accelerator, for the versions pinned in versions.toml under [platform.<name>].
+
+    gpus_per_replica: tensor parallel size; 0 means a CPU replica. resources: LLMConfig keys that decide on which
+    resources a replica runs. environment: variables of every engine process. engine: vLLM arguments that only this
+    platform needs. kv_transfer: keys added to kv_transfer_config. block_size: KV block size in tokens.
+    """
+
+    name: PlatformName
+    gpus_per_replica: int
+    resources: dict[str, Any]
+    environment: dict[str, str]
+    block_size: int
+    kv_dtype: KvDtype
+    engine: dict[str, Any] = field(default_factory=dict)
+    kv_transfer: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tensor_parallel_size(self) -> int:
+        return max(1, self.gpus_per_replica)
+
+
+# KV block size. The decode worker posts the NIXL read inside its own step, one descriptor per block, layer and K/V. At
+# 16 tokens a prompt of 8,192 is 40,960 descriptors and posting them stalled every decode for 0.1 to 0.2 s; at 128 it is
+# 5,120 and 16 ms (measured: Qwen3-14B shape, 2 x H200, vLLM 0.25). On ROCm with vLLM 0.18 the AITER attention
+# backends have kernel blocks of 16 or 32 tokens (MLA: 1), and NIXL registers kernel blocks, so the gain there is
+# smaller: `rocm_aiter_fa.py` get_supported_kernel_block_sizes, `nixl_connector.py` select_common_block_size (read).
+_LARGE_KV_BLOCK = 128
+
+ROCM = Platform(
+    name="rocm",
+    gpus_per_replica=8,  # a replica is a whole node: 8 GPUs and its 8 NICs
+    resources={
+        "accelerator_type": "AMD-Instinct-MI325X-OAM",
+        # Ray 2.55 silently builds a CPU engine for an AMD accelerator type unless the bundle asks for a GPU
+        # (vllm_models.py). One bundle per worker, all on one node.
+        "placement_group_config": {"bundle_per_worker": {"CPU": 1, "GPU": 1}, "strategy": "STRICT_PACK"},
+    },
+    environment={
+        "VLLM_ROCM_USE_AITER": "1",
+        "VLLM_ROCM_USE_AITER_MOE": "1",
+        "SAFETENSORS_FAST_GPU": "1",
+        # No tcp: a transfer that cannot use RDMA must fail, not crawl. rocm_copy is needed to reach GPU memory at all.
+        "UCX_TLS": "rc,sm,self,rocm_copy,rocm_ipc",
+        # UCX <= 1.22 leaves GPU-direct through dma-buf off by default on ROCm, and peer memory is gone from kernels
+        # after 6.0 (openucx #11957). `y` is loud where it cannot work; `try` would be silent.
+        "UCX_ROCM_COPY_DMABUF": "y",
+        # UCX_NET_DEVICES is not set here: device names differ between clouds and are discovered on the node.
+    },
+    block_size=_LARGE_KV_BLOCK,
+    kv_dtype="fp8",
+)
+
+CUDA = Platform(
+    name="cuda",
+    gpus_per_replica=1,
+    resources={"placement_group_config": {"bundle_per_worker": {"CPU": 1, "GPU": 1}, "strategy": "STRICT_PACK"}},
+    environment={
+        "UCX_TLS": "rc,sm,self,cuda_copy,cuda_ipc",
+        "VLLM_USE_FLASHINFER_SAMPLER": "0",  # flashinfer is not part of the pinned environment
+    },
+    block_size=_LARGE_KV_BLOCK,
+    kv_dtype="bfloat16",
+    # vLLM 0.25: prefill frees KV blocks when the lease ends and decode only logs it; 30 s is too short under load.
+    kv_transfer={"kv_connector_extra_config": {"kv_lease_duration": 300}},
+)
+
+CPU = Platform(
+    name="cpu",
+    gpus_per_replica=0,
+    resources={"use_cpu": True, "placement_group_config": {"bundles": [{"CPU": 1}]}},
+    environment={
+        "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB; 4,096 tokens of the rehearsal model are 4 MiB
+        "UCX_TLS": "tcp,sm,self",
+        "PD_NIXL_PROGRESS_DELAY_US": "1000",  # serving/replica/nixl_progress.py: else each idle engine burns a core
+    },
+    block_size=_LARGE_KV_BLOCK,
+    kv_dtype="bfloat16",
+    kv_transfer={"kv_buffer_device": "cpu"},
+)
+
+PLATFORMS: dict[PlatformName, Platform] = {platform.name: platform for platform in (ROCM, CUDA, CPU)}

@@ -1,0 +1,51 @@
+"""How many replicas of which role: `2p1d` is two prefill and one decode, `agg-3` is three aggregated."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from serving.errors import ConfigError
+
+Role = Literal["prefill", "decode", "aggregated"]
+_PD = re.compile(r"(\d+)p(\d+)d")
+_AGGREGATED = re.compile(r"agg-(\d+)")
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Replica counts per role. Either prefill and decode are positive, or aggregated is."""
+
+    prefill: int = 0
+    decode: int = 0
+    aggregated: int = 0
+
+    @property
+    def disaggregated(self) -> bool:
+        return self.aggregated == 0
+
+    @property
+    def roles(self) -> dict[Role, int]:
+        """Role -> replica count, only the roles that exist."""
+        if self.disaggregated:
+            return {"prefill": self.prefill, "decode": self.decode}
+        return {"aggregated": self.aggregated}
+
+    @property
+    def replicas(self) -> int:
+        return sum(self.roles.values())
+
+    def __str__(self) -> str:
+        return f"{self.prefill}p{self.decode}d" if self.disaggregated else f"agg-{self.aggregated}"
+
+
+def parse_topology(text: str) -> Topology:
+    """`2p1d` or `agg-3` -> Topology. Raises ConfigError for anything that could not answer a request."""
+    if match := _PD.fullmatch(text):
+        prefill, decode = int(match[1]), int(match[2])
+        for role, count in (("prefill", prefill), ("decode", decode)):
+            if count == 0:
+                raise ConfigError("topology", f"{text!r} has no {role} replica", "write for example 1p1d or agg-2")
+        return Topology(prefill=prefill, decode=decode)
+    if (match := _AGGREGATED.fullmatch(text)) and int(match[1]) > 0:
+        return Topology(aggregated=int(match[1]))
+    raise ConfigError("topology", f"cannot read {text!r}", "write for example 2p1d (prefill, decode) or agg-3")
