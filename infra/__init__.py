@@ -1,0 +1,1 @@
+"""The Pulumi program. Registers resources, waits, exports; computes nothing about serving."""

@@ -1,0 +1,57 @@
+"""The stack output `benchmark`: all that a benchmark has to know about a deployment, and not how it came to be."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pulumi
+
+from serving.engine import engine_arguments
+from serving.kv_bytes import kv_bytes_per_token
+from serving.stack import Stack
+from serving.versions import platform_versions
+
+
+def benchmark_target(
+    stack: Stack, service_url: pulumi.Input[str], metrics_urls: pulumi.Input[list[str]]
+) -> dict[str, Any]:
+    """The document that `python -m benchmarks run` takes (schema: benchmarks/target.py)."""
+    topology, platform, model = stack.topology_, stack.platform_, stack.model_
+    engine = {role: engine_arguments(role, model, platform, stack.engine) for role in topology.roles}
+    kv = None
+    if topology.disaggregated:
+        kv = {
+            "block_size": engine["decode"]["block_size"],
+            "bytes_per_token": kv_bytes_per_token(model, platform.kv_dtype, platform.tensor_parallel_size),
+        }
+    return {
+        "stack": pulumi.get_stack(),
+        "url": service_url,
+        "model": model.name,
+        "tokenizer": stack.model_source,
+        "scenario": stack.scenario,
+        "metrics_urls": metrics_urls,
+        "deployment": {
+            "kind": "pd" if topology.disaggregated else "aggregated",
+            "topology": str(topology),
+            "platform": platform.name,
+            "prefill": topology.prefill,
+            "decode": topology.decode,
+            "aggregated": topology.aggregated,
+            "gpus": stack.gpus,
+            "dummy_weights": any(arguments.get("load_format") == "dummy" for arguments in engine.values()),
+            "engine": engine,
+        },
+        "kv": kv,
+        "versions": platform_versions(platform.name),
+        "commit": _commit(),
+    }
+
+
+def _commit() -> str:
+    """The checkout's commit, or nothing when it is no git checkout."""
+    root = Path(__file__).resolve().parent.parent
+    found = subprocess.run(
+        ["git", "-C", root, "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip()

@@ -1,0 +1,59 @@
+"""A Ray head on this machine, for rehearsals: resource pd:index:LocalRayCluster."""
+
+from pathlib import Path
+
+import pulumi
+
+from serving.stack import Stack
+from tools.toolchain import tcmalloc
+from tools.toolchain.environments import interpreter
+
+_ROOT = Path(__file__).resolve().parents[2]
+# A replica takes 2 Ray CPUs (its own actor and its engine's bundle) and the ingress 1. They are Ray's book-keeping, not
+# cores: two cores carry a prefill and a decode replica (measured).
+_CPUS_PER_REPLICA = 2
+_SPARE_CPUS = 4  # one ingress, the task that builds the application, one replica more while replicas are replaced
+
+
+class LocalRayCluster(pulumi.CustomResource):
+    """Outputs: address, serviceUrl, metricsUrls, tokenFile, directory. See infra/provider/local_ray_cluster.py."""
+
+    address: pulumi.Output[str]
+    serviceUrl: pulumi.Output[str]  # noqa: N815  names on the wire
+    tokenFile: pulumi.Output[str]  # noqa: N815
+    directory: pulumi.Output[str]
+
+    def __init__(self, name: str, stack: Stack, opts: pulumi.ResourceOptions | None = None) -> None:
+        ports = stack.local_ports
+        assert ports is not None  # noqa: S101  settings: provider local has ports
+        python = interpreter("runtime-cpu")
+        inputs = {
+            "ports": ports.listeners(),
+            "workerPorts": [ports.first_worker, ports.last_worker],
+            "python": str(python),
+            "pythonPath": str(_ROOT),
+            "cpus": _CPUS_PER_REPLICA * stack.topology_.replicas + _SPARE_CPUS,
+            "model": stack.model_source,
+            "environment": {
+                "LD_PRELOAD": _preloaded_libraries(python),  # vLLM 0.18's CPU worker refuses to start without them
+                "HF_HUB_OFFLINE": "1",
+                "VLLM_NO_USAGE_STATS": "1",
+                "RAY_USAGE_STATS_ENABLED": "0",
+                # Two busy cores start a raylet or a worker more slowly than Ray's defaults (30 s, 60 s) allow.
+                "RAY_raylet_start_wait_time_s": "300",
+                "RAY_worker_register_timeout_seconds": "300",
+            },
+            # Outputs the provider fills in.
+            "address": None,
+            "serviceUrl": None,
+            "metricsUrls": None,
+            "tokenFile": None,
+            "directory": None,
+            "supervisor": None,
+        }
+        super().__init__("pd:index:LocalRayCluster", name, inputs, opts)
+
+
+def _preloaded_libraries(python: Path) -> str:
+    """What vLLM 0.18's CPU worker looks for in LD_PRELOAD: tcmalloc, and the OpenMP runtime of its environment."""
+    return f"{tcmalloc.locate()}:{python.parents[1] / 'lib' / 'libiomp5.so'}"

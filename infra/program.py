@@ -1,0 +1,69 @@
+"""The order of things."""
+
+import pulumi
+
+from infra.benchmark_target import benchmark_target
+from infra.cluster.local import LocalRayCluster
+from infra.serve_application import ServeApplication
+from infra.settings import read_settings
+from serving.engine import budget_differences
+from serving.errors import ConfigError
+from serving.stack import Stack
+from tools.toolchain.errors import ToolchainError
+
+
+def deploy() -> None:
+    """Deploy the selected stack. A setting that cannot work ends the program with one line and nothing registered."""
+    try:
+        stack = read_settings()
+        _deploy(stack)
+    except (ConfigError, ToolchainError) as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def _deploy(stack: Stack) -> None:
+    if stack.target == "kubernetes":
+        raise ConfigError(
+            "pd-mi325x:target",
+            "kubernetes cannot be deployed by this version",
+            f"see what would be: python -m serving render {pulumi.get_stack()}",
+        )
+    _warn_of_unequal_budgets(stack)
+    application = _on_local_cluster(stack) if stack.ray is None else _on_existing_cluster(stack)
+    # Ray's own discovery names addresses inside the cluster; a stack file may name the ones that reach it from here.
+    metrics_urls = stack.ray.metrics_urls if stack.ray and stack.ray.metrics_urls else application.metricsUrls
+    pulumi.export("service_url", application.serviceUrl)
+    pulumi.export("benchmark", benchmark_target(stack, application.serviceUrl, metrics_urls))
+
+
+def _on_local_cluster(stack: Stack) -> ServeApplication:
+    cluster = LocalRayCluster("ray", stack)
+    return ServeApplication(
+        "llm",
+        stack,
+        address=cluster.address,
+        service_url=cluster.serviceUrl,
+        token_file=cluster.tokenFile,
+        # Both change when the head is started anew, and then the application has to be put there again.
+        head=cluster.directory,
+    )
+
+
+def _on_existing_cluster(stack: Stack) -> ServeApplication:
+    assert stack.ray is not None  # noqa: S101  settings: target ray has one or the other
+    return ServeApplication(
+        "llm",
+        stack,
+        address=stack.ray.address,
+        service_url=stack.ray.service_url,
+        token_file=stack.ray.token_file,
+        ca_file=stack.ray.ca_file,
+        headers_file=stack.ray.headers_file,
+    )
+
+
+def _warn_of_unequal_budgets(stack: Stack) -> None:
+    differences = budget_differences(stack.topology_, stack.model_, stack.platform_, stack.engine)
+    for argument, values in differences.items():
+        text = ", ".join(f"{role} {value}" for role, value in values.items())
+        pulumi.warn(f"unequal budget {argument}: {text}; a comparison with an aggregated stack is not like for like")

@@ -1,0 +1,11 @@
+"""Entry point of the plugin; the engine passes its own address as the first argument that is no flag."""
+
+import sys
+
+from infra.provider.local_ray_cluster import LocalRayCluster
+from infra.provider.serve_application import ServeApplication
+from infra.provider.server import serve
+
+if __name__ == "__main__":
+    engine = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
+    serve({"pd:index:LocalRayCluster": LocalRayCluster(), "pd:index:ServeApplication": ServeApplication()}, engine)

@@ -1,0 +1,69 @@
+"""Processes that outlive the one that started them, identified so that no other process is ever ended by mistake."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HEAD_VARIABLE = "PD_MI325X_HEAD"  # environment variable that every process of a local head inherits
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process id with its start time (clock ticks since boot, /proc/PID/stat field 22): ids are used again."""
+
+    pid: int
+    started: int
+
+    @classmethod
+    def of(cls, pid: int) -> "Process":
+        return cls(pid, _start_ticks(pid))
+
+    def as_properties(self) -> dict[str, Any]:
+        return {"pid": self.pid, "started": self.started}
+
+    def alive(self) -> bool:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            return _start_ticks(self.pid) == self.started and _state(self.pid) != "Z"
+        return False
+
+    def end(self, seconds: float, waiting: Callable[[], None] | None = None) -> bool:
+        """SIGTERM, then wait. False when it is still there after `seconds`."""
+        deadline = time.monotonic() + seconds
+        if self.alive():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+        while self.alive():
+            if time.monotonic() > deadline:
+                return False
+            if waiting:
+                waiting()
+            time.sleep(_POLL_SECONDS)
+        return True
+
+
+def end_leftovers(directory: str) -> None:
+    """SIGKILL what was started with `directory` in HEAD_VARIABLE. Only after its supervisor was killed is there any."""
+    marker = f"{HEAD_VARIABLE}={directory}\0".encode()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if marker in (entry / "environ").read_bytes():
+                    os.kill(int(entry.name), signal.SIGKILL)
+
+
+def _stat(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _state(pid: int) -> str:
+    return _stat(pid)[0]
+
+
+def _start_ticks(pid: int) -> int:
+    return int(_stat(pid)[19])

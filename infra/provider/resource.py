@@ -1,0 +1,74 @@
+"""What a resource of the `pd` provider implements, in plain Python values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event
+from time import monotonic
+from typing import Any, Protocol
+
+Properties = dict[str, Any]
+_MESSAGE_SECONDS = 5.0  # a terminal redraws the line; a log gets one line each time
+
+
+class ResourceError(Exception):
+    """A failure to show to the user: `str(error)` is what went wrong and what to do, without a traceback."""
+
+
+class Interrupted(ResourceError):
+    """The user pressed Ctrl-C while a resource was being made."""
+
+
+@dataclass
+class Operation:
+    """One running request of the engine: tells the user what it waits for, and hears of a Ctrl-C.
+
+    say(message, lasting): `lasting` messages stay on the screen, the others replace each other.
+    """
+
+    say: Callable[[str, bool], None]
+    cancelled: Event
+    started: float = field(default_factory=monotonic)
+    next_message: float = 0.0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the operation began."""
+        return monotonic() - self.started
+
+    def wait(self, what: str, seconds: float = 1.0) -> None:
+        """Sleep, showing what is waited for and since when. Raises Interrupted on Ctrl-C."""
+        if self.elapsed >= self.next_message:
+            self.say(f"{what} ({self.elapsed:.0f} s)", False)
+            self.next_message = self.elapsed + _MESSAGE_SECONDS
+        if self.cancelled.wait(seconds):
+            raise Interrupted(f"interrupted while waiting for: {what}")
+
+
+class Resource(Protocol):
+    """Life cycle of one resource type. Properties are JSON values; whole numbers are ints."""
+
+    def check(self, olds: Properties, news: Properties) -> list[tuple[str, str]]:
+        """Problems with the inputs, as (property, reason), found before anything is changed."""
+        ...
+
+    def changed(self, olds: Properties, news: Properties) -> bool | list[str]:
+        """Whether the resource differs from its inputs; a list names inputs that need a replacement."""
+        ...
+
+    def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]: ...
+
+    def planned(self, inputs: Properties) -> Properties:
+        """Outputs that are already known in a preview."""
+        ...
+
+    def read(self, resource_id: str, outputs: Properties) -> tuple[Properties, Properties] | None:
+        """(inputs, outputs) as they really are now, or None when the resource is gone."""
+        ...
+
+    def update(self, resource_id: str, olds: Properties, news: Properties, operation: Operation) -> Properties: ...
+
+    def delete(self, resource_id: str, outputs: Properties, operation: Operation) -> None: ...
+
+    def interrupted(self) -> None:
+        """Take back what this process started: the user gave up on this update."""
+        ...

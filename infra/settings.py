@@ -1,0 +1,25 @@
+"""The only reader of Pulumi configuration."""
+
+import json
+
+import pulumi
+
+from serving.errors import ConfigError
+from serving.stack import Stack, parse_stack
+from serving.stack_files import strip_project
+
+
+def read_settings() -> Stack:
+    """The selected stack's configuration, validated. Raises ConfigError naming the Pulumi key that is wrong."""
+    raw = strip_project(dict(pulumi.runtime.get_config_env()))
+    try:
+        return parse_stack({key: _value(text) for key, text in raw.items()})
+    except ConfigError as error:
+        raise ConfigError(f"pd-mi325x:{error.key}", error.problem, error.fix) from None
+
+
+def _value(text: str) -> object:
+    """Pulumi hands every value over as text; objects and lists as JSON."""
+    if text[:1] in "{[":
+        return json.loads(text)
+    return {"true": True, "false": False}.get(text, text)
