@@ -1,0 +1,115 @@
+"""`python -m benchmarks`: run, report, scenarios."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import run as runner
+from benchmarks.errors import BenchmarkError
+from benchmarks.process import endings_as_interrupt
+from benchmarks.report import write_report
+from benchmarks.run_directory import RunDirectory, open_run
+from benchmarks.scenario import SCENARIOS_FILE, Scenario, find_scenario, load_scenarios
+from benchmarks.target import read_target
+from benchmarks.terminal import Progress, faults, print_summary
+
+# Exit codes: 0 measured and usable; 1 something to put right; 3 measured, but a fault makes the numbers unusable;
+# 130 interrupted. 2 is typer's own for a wrong command line.
+UNUSABLE = 3
+INTERRUPTED = 130
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+console = Console()
+Results = Annotated[Path, typer.Option(help="Folder that runs are kept in.")]
+ScenariosFile = Annotated[Path, typer.Option("--scenarios", help="File that scenarios are read from.")]
+
+
+@app.command()
+def run(
+    target: Annotated[str, typer.Argument(help="The stack's `benchmark` output as JSON; - reads standard input.")],
+    scenario: Annotated[str | None, typer.Option(help="Scenario to run instead of the target's.")] = None,
+    rates: Annotated[str | None, typer.Option(help="Rates in req/s instead of the scenario's, e.g. 0.5,1.")] = None,
+    scenarios_file: ScenariosFile = SCENARIOS_FILE,
+    results: Results = Path("results"),
+    resume: Annotated[bool, typer.Option("--resume", help="Finish the latest unfinished run of this stack.")] = False,
+    aiperf: Annotated[str, typer.Option(envvar="PD_MI325X_AIPERF", help="The AIPerf executable.")] = "aiperf",
+) -> None:
+    """Measure a target at each rate of a scenario, and write a report."""
+    described = read_target(target)
+    chosen = _with_rates(find_scenario(scenario or described.scenario, scenarios_file), rates)
+    started = runner.prepare(described, chosen, results, aiperf, resume)
+    console.print(f"run directory: {started.path}", soft_wrap=True)
+    try:
+        with endings_as_interrupt(), Progress(console) as progress:
+            runner.execute(started, aiperf, progress.say)
+    except KeyboardInterrupt:
+        done = len(started.results())
+        console.print(f"interrupted: {done} of {len(chosen.rates)} rates kept; the same command with --resume goes on")
+        raise typer.Exit(INTERRUPTED) from None
+    except BenchmarkError as error:
+        done = len(started.results())
+        raise BenchmarkError(f"{error} ({done} of {len(chosen.rates)} rates kept; --resume goes on)") from None
+    _conclude(started)
+
+
+@app.command()
+def report(run_dir: Annotated[Path, typer.Argument(help="results/<stack>/<run>")]) -> None:
+    """Write the report of a run again, finished or not, and print its summary."""
+    _conclude(open_run(run_dir))
+
+
+@app.command()
+def scenarios(scenarios_file: ScenariosFile = SCENARIOS_FILE) -> None:
+    """List the scenarios."""
+    table = Table("scenario", "ISL/OSL", "hit rate", "req/s", "SLO", "what it is")
+    for item in load_scenarios(scenarios_file).values():
+        slo = "\n".join(str(bound) for bound in item.slo)
+        rates = " ".join(f"{rate:g}" for rate in item.rates)
+        table.add_row(item.name, f"{item.isl}/{item.osl}", f"{item.prefix_hit_rate:.0%}", rates, slo, item.description)
+    console.print(table)
+
+
+def _with_rates(scenario: Scenario, rates: str | None) -> Scenario:
+    if rates is None:
+        return scenario
+    try:
+        return scenario.with_rates([float(rate) for rate in rates.split(",")])
+    except ValueError:
+        raise BenchmarkError(f"--rates {rates!r}: give numbers with commas between them, such as 0.5,1") from None
+
+
+def _conclude(finished: RunDirectory) -> None:
+    if not finished.results():
+        raise BenchmarkError(f"{finished.path} has no finished rate yet; run it again with --resume")
+    print_summary(console, finished)
+    console.print(f"report: {write_report(finished)}", soft_wrap=True)
+    if faults(finished):
+        raise typer.Exit(UNUSABLE)
+
+
+def main() -> None:
+    """Entry point: a problem that the user can put right is one line on standard error and exit code 1."""
+    try:
+        app()
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:  # a full disk, a file taken away
+        print(f"error: {error.strerror}: {error.filename or 'while writing'}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Prometheus counters of the service: scraping, keeping, differences, and waiting until they have settled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from benchmarks.errors import BenchmarkError
+
+# Ray pushes metrics to its node agent every `metrics_report_interval_ms` = 10,000 (ray 2.55.1, ray_config_def.h).
+EXPORT_INTERVAL_S = 10.0
+SCRAPE_TIMEOUT_S = 10.0
+
+Labels = frozenset[tuple[str, str]]
+Series = tuple[str, Labels]
+
+
+@dataclass(frozen=True)
+class Settling:
+    """How long to wait for counters. Seconds.
+
+    quiet_s: counters that have not moved for this long have settled; two and a half export intervals, so that one late
+    export is not taken for silence. limit_s: give up waiting. poll_s: time between scrapes.
+    """
+
+    quiet_s: float = 2.5 * EXPORT_INTERVAL_S
+    limit_s: float = 12 * EXPORT_INTERVAL_S
+    poll_s: float = 1.0
+
+
+@dataclass(frozen=True)
+class Counters:
+    """All samples of one scrape of all endpoints: (name, labels) to value."""
+
+    values: Mapping[Series, float]
+
+    def total(self, name: str) -> float | None:
+        """Sum over all label sets; None when no such series exists."""
+        found = [value for (sample, _), value in self.values.items() if sample == name]
+        return sum(found) if found else None
+
+    def by_labels(self, name: str) -> dict[Labels, float]:
+        """Value for each label set of a name."""
+        return {labels: value for (sample, labels), value in self.values.items() if sample == name}
+
+    def since(self, earlier: Counters) -> Counters:
+        """The increase from `earlier` to this; a series that was not there before counts from 0."""
+        return Counters({key: value - earlier.values.get(key, 0.0) for key, value in self.values.items()})
+
+    def only(self, names: Sequence[str]) -> Counters:
+        """Just the series of these names."""
+        return Counters({key: value for key, value in self.values.items() if key[0] in names})
+
+
+def parse(text: str) -> Counters:
+    """Counters from Prometheus text. Raises ValueError when it is not that."""
+    return Counters(
+        {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+    )
+
+
+def scrape_text(url: str) -> str:
+    """The text of one metrics endpoint. Raises BenchmarkError when it does not answer 200."""
+    try:
+        answer = requests.get(url, timeout=SCRAPE_TIMEOUT_S)
+    except requests.RequestException as error:
+        raise BenchmarkError(
+            f"metrics endpoint {url} does not answer ({type(error).__name__}); is the service up and the port right?"
+        ) from None
+    if answer.status_code != 200:
+        raise BenchmarkError(f"metrics endpoint {url} answered HTTP {answer.status_code}; is it a Prometheus endpoint?")
+    return answer.text
+
+
+def scrape(urls: Sequence[str], keep: Path | None = None) -> Counters:
+    """Scrape all endpoints once; with `keep`, write each text to `keep`-<index>.prom. Raises BenchmarkError."""
+    merged: dict[Series, float] = {}
+    for index, url in enumerate(urls):
+        text = scrape_text(url)
+        if keep is not None:
+            keep.with_name(f"{keep.name}-{index}.prom").write_text(text, encoding="utf-8")
+        try:
+            merged.update(parse(text).values)
+        except ValueError as error:
+            raise BenchmarkError(f"metrics endpoint {url} does not speak Prometheus text: {error}") from None
+    return Counters(merged)
+
+
+def settle(
+    read: Callable[[], Counters],
+    names: Sequence[str],
+    complete: Callable[[Counters], bool],
+    say: Callable[[str], None],
+    limits: Settling | None = None,
+) -> Counters:
+    """Read until `complete` says that all is counted, or the counters `names` have been quiet, or time is up.
+
+    Returns the last reading. It judges nothing: incomplete counters are for the proof to name.
+    """
+    limits = limits or Settling()
+    start = changed = time.monotonic()
+    last = read()
+    while not complete(last):
+        now = time.monotonic()
+        if now - changed >= limits.quiet_s or now - start >= limits.limit_s:
+            return last
+        say(f"waiting for the service's counters ({now - start:.0f} s of at most {limits.limit_s:.0f} s)")
+        time.sleep(limits.poll_s)
+        fresh = read()
+        if fresh.only(names) != last.only(names):
+            changed = time.monotonic()
+        last = fresh
+    return last

@@ -1,0 +1,89 @@
+"""Runs a program in a process group of its own and leaves nothing of it behind, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+# AIPerf needs a moment to end its workers after SIGINT; it is killed when it takes longer.
+POLITE_S = 5.0
+TICK_S = 0.5
+# Ctrl-C, a polite kill, and a terminal that was closed.
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run_in_group(argv: list[str], environment: dict[str, str], log: Path, tick: Callable[[float], None]) -> int:
+    """Run a program to its end with output to `log`, calling `tick` with the seconds since its start twice a second.
+
+    Returns its exit code. Whatever ends this call (the end of the program, Ctrl-C, a signal turned into an exception,
+    an error in `tick`), the whole process group is gone when it returns.
+    """
+    start = time.monotonic()
+    with log.open("ab") as sink:
+        child = subprocess.Popen(
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        while child.poll() is None:
+            tick(time.monotonic() - start)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(TICK_S)
+        return child.returncode
+    finally:
+        # An impatient second Ctrl-C waits until the group is gone.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+        try:
+            _end_group(child)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _end_group(child: subprocess.Popen[bytes]) -> None:
+    """End the group politely, then by force. The leader's id names the group as long as one member lives."""
+    for number, patience in ((signal.SIGINT, POLITE_S), (signal.SIGTERM, POLITE_S), (signal.SIGKILL, POLITE_S)):
+        if not _signal_group(child.pid, number):
+            break
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline and _group_lives(child):
+            time.sleep(0.05)
+        if not _group_lives(child):
+            break
+    child.wait()
+
+
+def _group_lives(child: subprocess.Popen[bytes]) -> bool:
+    child.poll()  # reap the leader, else its zombie keeps the group
+    return _signal_group(child.pid, 0)
+
+
+def _signal_group(group: int, number: int) -> bool:
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def endings_as_interrupt() -> Generator[None]:
+    """Within this block SIGTERM and SIGHUP end the work the way Ctrl-C does, so that clean-up runs."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,96 @@
+"""AIPerf's per-request records (profile_export.jsonl, AIPerf 0.13), as values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import BenchmarkError
+
+RECORDS_FILE = "profile_export.jsonl"
+NS = 1e9
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. Times in seconds since the epoch, latencies in milliseconds, lengths in tokens as the server counts.
+
+    A value the server or AIPerf did not give is None. `gaps_ms` are the times between streamed chunks.
+    """
+
+    sent_s: float
+    due_s: float
+    end_s: float
+    prompt_id: str
+    prompt_tokens: int | None
+    output_tokens: int | None
+    ttft_ms: float | None
+    e2e_ms: float | None
+    gaps_ms: tuple[float, ...]
+    error: str | None
+
+    def fault(self, osl: int) -> str | None:
+        """Why this is not a complete answer of `osl` tokens, in a few words; None when it is.
+
+        AIPerf itself reports a stream that the server broke off with an error event as a success, only without token
+        counts (seen with 0.13.0), so a missing count is a failure here.
+        """
+        if self.error is not None:
+            return "failed"
+        if not self.output_tokens:
+            return "broken off or empty" if self.output_tokens is None else "empty"
+        if self.output_tokens < osl:
+            return "shorter than asked"
+        if self.ttft_ms is None or self.e2e_ms is None or self.prompt_tokens is None:
+            return "without times or token counts"
+        return None
+
+    @property
+    def tpot_ms(self) -> float | None:
+        """Time per output token after the first: (E2E − TTFT) / (output tokens − 1)."""
+        if self.ttft_ms is None or self.e2e_ms is None or not self.output_tokens or self.output_tokens < 2:
+            return None
+        return (self.e2e_ms - self.ttft_ms) / (self.output_tokens - 1)
+
+
+def read_records(path: Path) -> list[Request]:
+    """All requests of one AIPerf run, in the order they were sent.
+
+    Raises BenchmarkError when the file is missing, empty, or cut off in the middle of a line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise BenchmarkError(f"AIPerf left no records at {path}: {error.strerror}; see aiperf.log beside it") from None
+    requests: list[Request] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            requests.append(_request(json.loads(line)))
+        except (json.JSONDecodeError, KeyError, TypeError):
+            raise BenchmarkError(f"{path}, line {number}: not a record of AIPerf 0.13; is it cut off?") from None
+    if not requests:
+        raise BenchmarkError(f"AIPerf wrote no record to {path}; see aiperf.log beside it")
+    return sorted(requests, key=lambda request: request.sent_s)
+
+
+def _request(raw: dict[str, Any]) -> Request:
+    meta, metrics, error = raw["metadata"], raw["metrics"], raw.get("error")
+    message = "cancelled when the time for its answer ran out" if meta.get("was_cancelled") else None
+    return Request(
+        sent_s=meta["request_start_ns"] / NS,
+        due_s=(meta.get("credit_issued_ns") or meta["request_start_ns"]) / NS,
+        end_s=meta["request_end_ns"] / NS,
+        prompt_id=str(meta["conversation_id"]),
+        prompt_tokens=_value(metrics, "usage_prompt_tokens"),
+        output_tokens=_value(metrics, "usage_completion_tokens"),
+        ttft_ms=_value(metrics, "time_to_first_token"),
+        e2e_ms=_value(metrics, "request_latency"),
+        gaps_ms=tuple(_value(metrics, "inter_chunk_latency") or ()),
+        error=str(error["message"]) if error else message,
+    )
+
+
+def _value(metrics: dict[str, Any], name: str) -> Any:
+    return metrics[name]["value"] if name in metrics else None

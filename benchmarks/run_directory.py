@@ -1,0 +1,170 @@
+"""A run's directory: everything needed to read it again, repeat it, or finish it.
+
+results/<stack>/<time>-<id>/
+    run.json  target.json  scenario.json  priming.json  report.html
+    rates/<rate>/
+        command.json  aiperf.log  aiperf/…  metrics-before-<i>.prom  metrics-after-<i>.prom
+        summary.json      written last and at once: a rate is finished exactly when it exists
+    rates/<rate>.interrupted-<n>/   what a rate had when it was cut off
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ValidationError
+
+from benchmarks.errors import BenchmarkError, first_problem
+from benchmarks.evidence import KvProof
+from benchmarks.priming import Priming
+from benchmarks.scenario import Scenario
+from benchmarks.summary import RateSummary
+from benchmarks.target import Target
+from benchmarks.validity import Finding
+
+SUMMARY = "summary.json"
+PRIMING = "priming.json"
+
+
+class RunInfo(BaseModel):
+    """How a run was made. `tools` maps a program to its version."""
+
+    format: Literal[1] = 1
+    run_id: str
+    started: datetime
+    argv: list[str]
+    tools: dict[str, str]
+
+
+class RateResult(BaseModel):
+    """Everything a finished rate says. `seed` is AIPerf's."""
+
+    rate: float
+    seed: int
+    summary: RateSummary
+    kv: KvProof
+    findings: list[Finding]
+
+
+class RunDirectory:
+    """One run on disk."""
+
+    def __init__(self, path: Path, info: RunInfo, target: Target, scenario: Scenario) -> None:
+        self.path = path
+        self.info = info
+        self.target = target
+        self.scenario = scenario
+
+    @property
+    def report(self) -> Path:
+        """Where the report goes."""
+        return self.path / "report.html"
+
+    def rate_folder(self, rate: float) -> Path:
+        """The folder of one rate."""
+        return self.path / "rates" / f"{rate:g}"
+
+    def finished(self, rate: float) -> RateResult | None:
+        """The result of a rate, or None when it is not finished. Raises BenchmarkError when its file is damaged."""
+        path = self.rate_folder(rate) / SUMMARY
+        return _read(RateResult, path) if path.exists() else None
+
+    def results(self) -> list[RateResult]:
+        """Results of all finished rates, lowest rate first."""
+        return [result for rate in self.scenario.rates if (result := self.finished(rate)) is not None]
+
+    def priming(self) -> Priming | None:
+        """How the service was woken before the last attempt; None when none has begun. Raises BenchmarkError."""
+        path = self.path / PRIMING
+        return _read(Priming, path) if path.exists() else None
+
+    @property
+    def complete(self) -> bool:
+        """True when every rate is finished."""
+        return all((self.rate_folder(rate) / SUMMARY).exists() for rate in self.scenario.rates)
+
+    def start_rate(self, rate: float) -> tuple[Path, int]:
+        """A fresh folder for a rate, and which attempt this is; what an earlier one left is kept beside it."""
+        folder = self.rate_folder(rate)
+        attempt = 1
+        while (aside := folder.with_name(f"{folder.name}.interrupted-{attempt}")).exists():
+            attempt += 1
+        if folder.exists():
+            folder.rename(aside)
+            attempt += 1
+        folder.mkdir(parents=True)
+        return folder, attempt
+
+    def finish_rate(self, result: RateResult) -> None:
+        """Write a rate's result; from this moment the rate counts as finished."""
+        write_atomically(self.rate_folder(result.rate) / SUMMARY, result.model_dump_json(indent=2))
+
+
+def create(results: Path, info: RunInfo, target: Target, scenario: Scenario) -> RunDirectory:
+    """Make a new run's directory. Raises BenchmarkError when the results folder cannot be written."""
+    path = results / target.stack / info.run_id
+    try:
+        path.mkdir(parents=True)
+        write_atomically(path / "target.json", target.model_dump_json(indent=2))
+        write_atomically(path / "scenario.json", scenario.model_dump_json(indent=2))
+        write_atomically(path / "run.json", info.model_dump_json(indent=2))
+    except OSError as error:
+        raise BenchmarkError(f"cannot write to {path}: {error.strerror}; choose a folder with --results") from None
+    return RunDirectory(path, info, target, scenario)
+
+
+def open_run(path: Path) -> RunDirectory:
+    """Open an existing run. Raises BenchmarkError when it is none, or damaged."""
+    if not (path / "run.json").exists():
+        raise BenchmarkError(f"{path} is not a run directory (no run.json in it); give results/<stack>/<run>")
+    return RunDirectory(
+        path,
+        _read(RunInfo, path / "run.json"),
+        _read(Target, path / "target.json"),
+        _read(Scenario, path / "scenario.json"),
+    )
+
+
+def find_unfinished(results: Path, target: Target, scenario: Scenario) -> RunDirectory:
+    """The latest unfinished run of the same target and scenario.
+
+    Raises BenchmarkError when the stack has none, or when its latest measures something else.
+    """
+    paths = sorted((results / target.stack).glob("*/run.json"), reverse=True)
+    runs = [run for path in paths if not (run := open_run(path.parent)).complete]
+    if not runs:
+        raise BenchmarkError(f"no unfinished run of {target.stack} under {results}; start one without --resume")
+    for run in runs:
+        if run.target == target and run.scenario == scenario:
+            return run
+    raise BenchmarkError(
+        f"{runs[0].path} was started with another target, scenario or rates; start a new run without --resume"
+    )
+
+
+def new_run_id(now: datetime) -> str:
+    """A name that sorts by time and is never used twice."""
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file that either is there whole or is not."""
+    draft = path.with_name(path.name + ".part")
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def _read[Model: BaseModel](model: type[Model], path: Path) -> Model:
+    try:
+        return model.model_validate_json(path.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        raise BenchmarkError(f"{path} is damaged or of another version: {first_problem(error)}") from None
+    except OSError as error:
+        raise BenchmarkError(f"cannot read {path}: {error.strerror}") from None

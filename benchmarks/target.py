@@ -1,0 +1,103 @@
+"""What is measured: the `benchmark` output of a Pulumi stack, as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from benchmarks.errors import BenchmarkError, first_problem
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Deployment(_Strict):
+    """How the service is laid out. `prefill`, `decode` and `aggregated` count replicas, `gpus` all GPUs together.
+
+    `engine` maps a role (`prefill`, `decode`, `aggregated`) to that role's engine arguments.
+    """
+
+    kind: Literal["pd", "aggregated"]
+    topology: str
+    platform: Literal["cpu", "rocm", "cuda"]
+    prefill: int = Field(ge=0)
+    decode: int = Field(ge=0)
+    aggregated: int = Field(ge=0)
+    gpus: int = Field(ge=0)
+    dummy_weights: bool
+    engine: dict[str, dict[str, Any]]
+
+    @property
+    def transfers_per_request(self) -> int:
+        """NIXL transfers per request: each tensor-parallel rank of decode pulls its own part of the KV cache."""
+        return int(self.engine.get("decode", {}).get("tensor_parallel_size") or 1)
+
+
+class KvShape(_Strict):
+    """The KV cache: `block_size` in tokens; `bytes_per_token` is what all ranks of one decode replica pull for one."""
+
+    block_size: int = Field(gt=0)
+    bytes_per_token: int = Field(gt=0)
+
+
+class Target(_Strict):
+    """A deployed service and everything about it that a result must carry.
+
+    `url` is the base URL without `/v1`; `tokenizer` is a Hugging Face id or an absolute directory;
+    `metrics_urls` are Prometheus endpoints, one per node.
+    """
+
+    stack: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    url: str = Field(pattern=r"^https?://")
+    model: str = Field(min_length=1)
+    tokenizer: str = Field(min_length=1)
+    scenario: str
+    metrics_urls: list[str]
+    deployment: Deployment
+    kv: KvShape | None
+    versions: dict[str, str]
+    commit: str
+
+    @model_validator(mode="after")
+    def _pd_needs_its_proof(self) -> Target:
+        if self.deployment.kind == "pd" and (self.kv is None or not self.metrics_urls):
+            raise ValueError("a pd deployment needs `kv` and `metrics_urls`: without them nothing shows that KV moved")
+        if len(set(self.metrics_urls)) != len(self.metrics_urls):
+            raise ValueError("metrics_urls: an endpoint named twice would be counted twice")
+        return self
+
+
+def read_target(source: str) -> Target:
+    """Read a target from a file, or from standard input for `-`.
+
+    Raises BenchmarkError when it cannot be read or does not fit the model.
+    """
+    place = "standard input" if source == "-" else source
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BenchmarkError(
+            f"cannot read target {place}: {reason}; write it with `pulumi stack output benchmark --json`"
+        ) from None
+    return parse_target(text, place)
+
+
+def parse_target(text: str, place: str) -> Target:
+    """Read a target from JSON text; `place` names it in errors. Raises BenchmarkError."""
+    try:
+        return Target.model_validate(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise BenchmarkError(
+            f"target {place} is not JSON (line {error.lineno}: {error.msg}); "
+            "write it with `pulumi stack output benchmark --json`"
+        ) from None
+    except ValidationError as error:
+        raise BenchmarkError(
+            f"target {place}: {first_problem(error)}; see benchmarks/target.py for the format"
+        ) from None

@@ -1,0 +1,98 @@
+"""What a person at a terminal sees: progress while a run goes on, and its summary."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+from rich.table import Table
+
+from benchmarks.run_directory import RunDirectory
+from benchmarks.summary import Latency
+from benchmarks.validity import Finding, check_run
+
+# Without a terminal (CI logs) a line every so often instead of a moving one.
+LOG_EVERY_S = 10.0
+_COLOURS = {"ok": "green", "note": "yellow", "fault": "red"}
+
+
+class Progress:
+    """Shows what is going on: one moving line on a terminal, sparse lines in a log."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+        self._last = -LOG_EVERY_S
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._status = self._console.status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def say(self, text: str) -> None:
+        """Show a line."""
+        if self._status is not None:
+            self._status.update(escape(text))
+        elif time.monotonic() - self._last >= LOG_EVERY_S:
+            self._last = time.monotonic()
+            self._console.print(text, soft_wrap=True, markup=False)
+
+
+def all_findings(run: RunDirectory) -> list[tuple[str, Finding]]:
+    """Every finding of a run with what it is about: `run` or a rate."""
+    findings = [("run", finding) for finding in check_run(run.target, run.scenario, run.priming())]
+    for result in run.results():
+        findings += [(f"{result.rate:g} req/s", finding) for finding in result.findings]
+    return findings
+
+
+def faults(run: RunDirectory) -> list[tuple[str, Finding]]:
+    """The findings that make the numbers unusable."""
+    return [(place, finding) for place, finding in all_findings(run) if finding.outcome == "fault"]
+
+
+def print_summary(console: Console, run: RunDirectory) -> None:
+    """Print a table of the rates, and every finding that is not ok."""
+    # Narrow enough for 80 columns.
+    title = f"{run.target.stack} · {run.scenario.name} · latencies p50/p90 in ms"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    for column in ("req/s", "served", "tok/s", "answers", "TTFT", "TPOT", "E2E", "KV", "SLO"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for result in run.results():
+        summary = result.summary
+        table.add_row(
+            f"{result.rate:g}",
+            f"{summary.served:.2f}",
+            f"{summary.output_tokens_per_s:.0f}",
+            f"{summary.good}/{summary.measured}",
+            *(_pair(latency) for latency in (summary.ttft, summary.tpot, summary.e2e)),
+            {"not applicable": "n/a"}.get(result.kv.verdict, result.kv.verdict),
+            {True: "met", False: "not met", None: "unknown"}[summary.slo_met],
+        )
+    console.print(table)
+    for place, finding in all_findings(run):
+        if finding.outcome != "ok":
+            colour = _COLOURS[finding.outcome]
+            console.print(f"[{colour}]{finding.outcome}[/] {place}: {escape(finding.sentence)}", soft_wrap=True)
+
+
+def _pair(latency: Latency) -> str:
+    return f"{milliseconds(latency.p50)}/{milliseconds(latency.p90)}"
+
+
+def milliseconds(value: float | None) -> str:
+    """Milliseconds with three digits; a dash for a statistic that the samples do not support."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

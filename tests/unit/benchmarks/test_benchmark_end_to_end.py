@@ -1,0 +1,146 @@
+"""The real AIPerf against a stand-in: interrupted, resumed, and lied to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+from stand_in_data import scenario_data, target_data
+from stand_in_server import Behaviour, standing_in
+
+from benchmarks import run as runner
+from benchmarks.metrics import Settling
+from benchmarks.run_directory import RunDirectory, open_run
+from benchmarks.scenario import Scenario
+from benchmarks.target import Target
+from benchmarks.terminal import faults
+
+ROOT = Path(__file__).parents[3]
+QUICK = Settling(quiet_s=1.0, limit_s=5, poll_s=0.1)
+
+
+@pytest.fixture(scope="module")
+def aiperf() -> str:
+    """The real AIPerf."""
+    found = os.environ.get("PD_MI325X_AIPERF", "")
+    if not Path(found).is_file():
+        pytest.fail("no AIPerf at PD_MI325X_AIPERF: run `make setup`, which installs it and says where", pytrace=False)
+    return found
+
+
+@dataclass
+class Story:
+    """What happened to one run: interrupted in its second rate, then resumed."""
+
+    interrupted: subprocess.CompletedProcess[str]
+    left_over: list[str]
+    kept: list[float]
+    resumed: subprocess.CompletedProcess[str]
+    run: RunDirectory
+    prompts: list[str]
+
+
+@pytest.fixture(scope="module")
+def story(aiperf: str, tokenizer_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Run the command line as a user does, press Ctrl-C in the second rate, look around, and resume."""
+    folder = tmp_path_factory.mktemp("story")
+    body = scenario_data(rates=[15, 16], osl=6)
+    (folder / "scenarios.yaml").write_text(yaml.safe_dump({body.pop("name"): body}), encoding="utf-8")
+    with standing_in(Behaviour(publish_delay_s=1.0)) as service:
+        target = target_data(service.url, tokenizer=str(tokenizer_folder))
+        (folder / "target.json").write_text(json.dumps(target), encoding="utf-8")
+        command = [sys.executable, "-m", "benchmarks", "run", str(folder / "target.json"), "--aiperf", aiperf]
+        command += ["--results", str(folder / "results"), "--scenarios", str(folder / "scenarios.yaml")]
+        first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        _wait_for(first, folder, "results/stand-in/*/rates/16/aiperf/profile_export.jsonl")
+        first.send_signal(signal.SIGINT)
+        out, err = first.communicate(timeout=30)
+        left_over = _processes_of(folder)
+        path = next(folder.glob("results/stand-in/*"))
+        kept = [result.rate for result in open_run(path).results()]
+        resumed = subprocess.run([*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+        interrupted = subprocess.CompletedProcess(command, first.returncode, out, err)
+        return Story(interrupted, left_over, kept, resumed, open_run(path), service.prompts)
+
+
+def _wait_for(process: subprocess.Popen[str], folder: Path, pattern: str) -> None:
+    deadline = time.monotonic() + 120
+    while not any(file.stat().st_size for file in folder.glob(pattern)):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "the second rate never began"
+        time.sleep(0.1)
+
+
+def _processes_of(folder: Path) -> list[str]:
+    """Command lines of processes that have to do with a folder, in their arguments or their environment."""
+    found: list[str] = []
+    for process in psutil.process_iter():
+        try:
+            text = " ".join([*process.cmdline(), *process.environ().values()])
+        except psutil.Error:
+            continue
+        if str(folder) in text and process.pid != os.getpid():
+            found.append(" ".join(process.cmdline()))
+    return found
+
+
+def test_an_interrupt_leaves_nothing_running_and_keeps_what_was_finished(story: Story) -> None:
+    assert story.interrupted.returncode == 130
+    assert story.interrupted.stderr == ""
+    assert "interrupted: 1 of 2 rates kept" in story.interrupted.stdout
+    assert story.left_over == []
+    assert story.kept == [15]
+
+
+def test_resume_finishes_the_run(story: Story) -> None:
+    assert story.resumed.returncode == 0, story.resumed.stdout + story.resumed.stderr
+    assert [result.rate for result in story.run.results()] == [15, 16]
+    assert (story.run.path / "rates" / "16.interrupted-1").is_dir()
+    assert story.run.report.stat().st_size > 10_000
+    assert faults(story.run) == []
+
+
+def test_every_rate_is_proven_and_counted(story: Story) -> None:
+    for result in story.run.results():
+        expected = story.run.scenario.warmup_requests(result.rate) + story.run.scenario.measured_requests(result.rate)
+        assert result.kv.verdict == "proven", result.kv.reasons
+        assert result.kv.requests == result.summary.requests_sent == expected
+        assert result.summary.good == result.summary.measured
+        assert result.summary.served > 0
+        assert result.summary.slo_met is True
+
+
+def test_no_prompt_is_sent_twice_not_even_after_an_interruption(story: Story) -> None:
+    finished = sum(result.kv.requests for result in story.run.results())
+    assert len(story.prompts) > finished  # some were sent before the interruption
+    # AIPerf cuts prompts out of one text, where two may begin at the same place by chance (once in hundreds of runs).
+    assert len(story.prompts) - len(set(story.prompts)) <= 1
+
+
+def test_a_service_that_lies_is_found_out(aiperf: str, tokenizer_folder: Path, tmp_path: Path) -> None:
+    lies = Behaviour(short_every=5, error_every=7, empty_every=11, kv_factor=0.5)
+    with standing_in(lies) as service:
+        target = Target.model_validate(target_data(service.url, tokenizer=str(tokenizer_folder)))
+        scenario = Scenario.model_validate(scenario_data(rates=[20], prefix_hit_rate=0.5))
+        run = runner.prepare(target, scenario, tmp_path, aiperf, resume=False)
+        result = runner.execute(run, aiperf, lambda _: None, QUICK)[0]
+        bodies: list[dict[str, Any]] = service.bodies
+    found = {finding.id for _, finding in faults(run)}
+    assert {"answers", "kv"} <= found
+    assert set(result.summary.faults) == {"shorter than asked", "broken off or empty", "failed"}
+    assert result.summary.good + sum(result.summary.faults.values()) == result.summary.measured
+    assert {body["max_tokens"] for body in bodies} == {8}
+    assert all(body["ignore_eos"] is True and "min_tokens" not in body for body in bodies)
+    # Half of each prompt is a prefix that all share: 32 of 64 tokens, which are bytes here.
+    assert len({str(body["prompt"])[:32] for body in bodies}) == 1
+    assert len({str(body["prompt"])[:64] for body in bodies}) == len(bodies)

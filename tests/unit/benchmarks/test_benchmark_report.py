@@ -1,0 +1,160 @@
+"""The report: one file without network, all charts drawn, faults in plain sight."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from stand_in_data import aggregated, request, scenario_data, target_data
+
+from benchmarks.charts import HEIGHT, WIDTH, Chart, Series, layout, nice_ticks
+from benchmarks.errors import BenchmarkError
+from benchmarks.evidence import KvProof
+from benchmarks.report import best_rate, write_report
+from benchmarks.run_directory import (
+    RateResult,
+    RunDirectory,
+    RunInfo,
+    create,
+    find_unfinished,
+    open_run,
+    write_atomically,
+)
+from benchmarks.scenario import Scenario
+from benchmarks.summary import summarize
+from benchmarks.target import Target
+from benchmarks.validity import check_rate
+
+URL = "http://127.0.0.1:18000"
+PROVEN = KvProof(
+    verdict="proven",
+    reasons=[],
+    requests=31,
+    prompt_tokens=1984,
+    expected_bytes=2_031_616,
+    counted_bytes=2_031_616,
+    expected_transfers=31,
+    counted_transfers=31,
+    failures={"failed transfers": 0},
+    decode_computed_tokens=0,
+    foreign_requests=0,
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """A run of three rates of which none is finished."""
+    info = RunInfo(
+        run_id="20260101T000000Z-abcd", started=datetime.now(UTC), argv=["benchmarks"], tools={"aiperf": "0"}
+    )
+    scenario = Scenario.model_validate(scenario_data(rates=[1, 2, 3]))
+    return create(tmp_path, info, Target.model_validate(target_data(URL)), scenario)
+
+
+def finish(run: RunDirectory, rate: float, proof: KvProof = PROVEN, ttft_ms: float = 10.0) -> None:
+    """Finish one rate with good answers."""
+    due = run.scenario.warmup_requests(rate) + run.scenario.measured_requests(rate)
+    times = [(n, {"sent_s": n / rate, "due_s": n / rate, "end_s": n / rate + 0.08}) for n in range(due)]
+    requests = [request(n, ttft_ms=ttft_ms, **when) for n, when in times]
+    summary = summarize(run.scenario, rate, requests)
+    findings = check_rate(run.scenario, summary, requests, proof, 0)
+    folder, _ = run.start_rate(rate)
+    write_atomically(folder / "command.json", '{"argv": ["aiperf", "profile", "--random-seed", "5"]}')
+    run.finish_rate(RateResult(rate=rate, seed=5, summary=summary, kv=proof, findings=findings))
+
+
+class _Page(HTMLParser):
+    """Collects what a browser would fetch, and the text it would show."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.shown = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.fetched += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "data")]
+
+    def handle_data(self, data: str) -> None:
+        self.shown += data
+
+
+def test_a_good_run(run: RunDirectory) -> None:
+    for rate in run.scenario.rates:
+        finish(run, rate)
+    text = write_report(open_run(run.path)).read_text(encoding="utf-8")
+    page = _Page(text)
+    assert page.fetched == []
+    assert not re.search(r"url\(|@import|<script", text)
+    assert text.count("<svg") == 4
+    assert text.count("<circle") == 3 * (2 + 2 + 2 + 1)
+    assert "No fault found." in page.shown
+    assert "Every SLO is met at 3 req/s" in page.shown
+    assert "2,031,616" in page.shown
+    assert "aiperf profile --random-seed 5" in page.shown
+    assert "dummy weights" in page.shown
+
+
+def test_a_fault_is_in_plain_sight(run: RunDirectory) -> None:
+    reason = "the service reports no KV transfer at all"
+    finish(run, 1)
+    finish(run, 2, KvProof(verdict="failed", reasons=[reason], requests=31, expected_bytes=1, expected_transfers=31))
+    shown = _Page(write_report(run).read_text(encoding="utf-8")).shown
+    assert "These numbers must not be used." in shown
+    assert f"2 req/s: KV proof failed: {reason}" in shown
+    assert "3.0 req/s not measured yet" in shown
+    assert best_rate(run.results()) == 1
+
+
+def test_a_missed_slo_is_no_fault_but_ends_the_claim(run: RunDirectory) -> None:
+    finish(run, 1)
+    finish(run, 2, ttft_ms=2500.0)
+    finish(run, 3)
+    assert best_rate(run.results()) == 1
+    text = write_report(run).read_text(encoding="utf-8")
+    assert "not met" in text
+    assert "SLO p90 ≤ 2 s" in text
+
+
+def test_aggregated_has_no_kv_table(tmp_path: Path) -> None:
+    info = RunInfo(run_id="1", started=datetime.now(UTC), argv=[], tools={})
+    target = Target.model_validate(aggregated(URL, metrics_urls=[]))
+    run = create(tmp_path, info, target, Scenario.model_validate(scenario_data(rates=[1])))
+    finish(run, 1, KvProof(verdict="not applicable", reasons=[], requests=31))
+    shown = _Page(write_report(run).read_text(encoding="utf-8")).shown
+    assert "aggregated replicas move no KV" in shown
+    assert "foreign traffic cannot be seen" in shown
+
+
+def test_an_interrupted_rate_is_kept_aside_and_a_finished_one_is_found(run: RunDirectory) -> None:
+    finish(run, 1)
+    folder, attempt = run.start_rate(2)
+    (folder / "aiperf.log").write_text("half way", encoding="utf-8")
+    found = find_unfinished(run.path.parent.parent, run.target, run.scenario)
+    assert found.path == run.path
+    assert (attempt, found.start_rate(2)[1]) == (1, 2)
+    assert (run.path / "rates" / "2.interrupted-1" / "aiperf.log").read_text() == "half way"
+    assert [result.rate for result in found.results()] == [1]
+    other = run.scenario.with_rates([5])
+    with pytest.raises(BenchmarkError, match="started with another target, scenario or rates"):
+        find_unfinished(run.path.parent.parent, run.target, other)
+
+
+def test_a_damaged_summary_is_one_line(run: RunDirectory) -> None:
+    finish(run, 1)
+    (run.rate_folder(1) / "summary.json").write_text("{", encoding="utf-8")
+    with pytest.raises(BenchmarkError, match="damaged or of another version"):
+        run.results()
+
+
+def test_charts_stay_inside_their_frame() -> None:
+    chart = Chart("t", "ms", [Series("a", [(0.5, 3.0), (4.0, 123.0)]), Series("b", [])], [("SLO", 200.0), ("far", 1e6)])
+    drawing = layout(chart)
+    assert all(0 < dot.x < WIDTH and 0 < dot.y < HEIGHT for line in drawing.lines for dot in line.dots)
+    assert [bound.text for bound in drawing.bounds] == ["SLO"]
+    assert drawing.beyond == ["far"]
+    assert nice_ticks(0.7) == [0, 0.2, 0.4, 0.6, 0.8]
+    assert nice_ticks(4) == [0, 1, 2, 3, 4]

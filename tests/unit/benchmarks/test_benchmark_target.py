@@ -1,0 +1,51 @@
+"""The `benchmark` output of a stack: what fits, and what is said when it does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stand_in_data import aggregated, target_data
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.target import parse_target, read_target
+
+URL = "http://127.0.0.1:18000"
+
+
+def test_both_kinds_are_read(tmp_path: Path) -> None:
+    for name, data in (("pd", target_data(URL)), ("agg", aggregated(URL, metrics_urls=[]))):
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps(data), encoding="utf-8")
+        assert read_target(str(file)).url == URL
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"colour": "red"}, "colour: Extra inputs are not permitted"),
+        ({"url": "127.0.0.1:18000"}, "url: "),
+        ({"stack": "../elsewhere"}, "stack: "),
+        ({"kv": None}, "a pd deployment needs `kv` and `metrics_urls`"),
+        ({"metrics_urls": []}, "a pd deployment needs `kv` and `metrics_urls`"),
+        ({"metrics_urls": [f"{URL}/metrics"] * 2}, "an endpoint named twice"),
+        ({"kv": {"block_size": 0, "bytes_per_token": 1}}, "kv.block_size: "),
+    ],
+)
+def test_what_does_not_fit_is_one_line(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(BenchmarkError) as caught:
+        parse_target(json.dumps(target_data(URL) | change), "target.json")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("target target.json")
+
+
+def test_unreadable_files_are_one_line(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text("{", encoding="utf-8")
+    with pytest.raises(BenchmarkError, match="is not JSON"):
+        read_target(str(broken))
+    with pytest.raises(BenchmarkError, match="No such file"):
+        read_target(str(tmp_path / "missing.json"))
