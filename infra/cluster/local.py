@@ -6,6 +6,7 @@ import pulumi
 
 from serving.stack import Stack
 from tools.toolchain import tcmalloc
+from tools.toolchain.cache import cache_root
 from tools.toolchain.environments import interpreter
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +37,7 @@ class LocalRayCluster(pulumi.CustomResource):
             "model": stack.model_source,
             "environment": {
                 "LD_PRELOAD": _preloaded_libraries(python),  # vLLM 0.18's CPU worker refuses to start without them
+                "VLLM_CACHE_ROOT": str(cache_root() / "engine"),
                 "HF_HUB_OFFLINE": "1",
                 "VLLM_NO_USAGE_STATS": "1",
                 "RAY_USAGE_STATS_ENABLED": "0",

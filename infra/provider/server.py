@@ -164,7 +164,7 @@ class ProviderServer(provider_pb2_grpc.ResourceProviderServicer):
             return provider_pb2.ReadResponse()
         inputs, outputs = found
         return provider_pb2.ReadResponse(
-            id=request.id, inputs=_struct(inputs), properties=_struct({**inputs, **outputs})
+            id=request.id, inputs=_struct(inputs), properties=_struct({**outputs, **inputs})
         )
 
     @_one_line_errors

@@ -1,0 +1,32 @@
+"""Fixtures of all tiers."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.shell import Shell, copy_of_checkout
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A shell in a fresh copy of the checkout."""
+    return Shell(copy_of_checkout(tmp_path / "checkout"), tmp_path / "home")
+
+
+@pytest.fixture
+def port_base() -> int:
+    """The first of 400 ports of which none of Ray's is in use."""
+    return free_port_base()
+
+
+def free_port_base() -> int:
+    for base in range(21000, 31000, 400):
+        if all(_free(port) for port in (*range(base, base + 10), base + 100, base + 200, base + 300)):
+            return base
+    raise AssertionError("no 400 free ports")
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0

@@ -1,0 +1,91 @@
+"""A stand-in for Ray's dashboard, for what a real one cannot be made to do here: another Ray version, an application
+that stays DEPLOYING or fails at once, a second tenant. The local tier runs the same provider against the real one.
+
+Speaks the part of the REST API that infra/provider/ray_api.py uses (ray 2.55, dashboard/modules/serve/serve_head.py).
+"""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+TOKEN = "5f" * 16
+
+
+class Dashboard:
+    """Keeps applications as Serve does: a PUT replaces all declared ones. `outcome` is what new ones become."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.outcome = "RUNNING"
+        self.message = ""
+        self.configs: dict[str, dict[str, Any]] = {}
+        self.deployed: dict[str, float] = {}
+        self.puts = 0
+        dashboard = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._answer(dashboard.get(self.path))
+
+            def do_PUT(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self._allowed():
+                    dashboard.put(body)
+                self._answer({})
+
+            def _allowed(self) -> bool:
+                return self.headers.get("Authorization") == f"Bearer {TOKEN}"
+
+            def _answer(self, body: object) -> None:
+                self.send_response((200 if body is not None else 404) if self._allowed() else 401)
+                self.end_headers()
+                self.wfile.write(json.dumps(body if self._allowed() else "token missing or wrong").encode())
+
+            def log_message(self, *_: object) -> None:
+                """Quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def get(self, path: str) -> object:
+        if path == "/api/ray/version":
+            return {"ray_version": self.version}
+        if path == "/api/prometheus/sd":
+            return [{"targets": ["127.0.0.1:1"], "labels": {}}]
+        if path == "/api/serve/applications/":
+            return {"applications": {name: self._details(name) for name in self.configs}}
+        return None
+
+    def put(self, body: dict[str, Any]) -> None:
+        self.puts += 1
+        declared = {application["name"]: application for application in body["applications"]}
+        for name, config in declared.items():
+            if self.configs.get(name) != config:
+                self.deployed[name] = time.monotonic()
+        self.configs = declared
+
+    def _details(self, name: str) -> dict[str, Any]:
+        config = self.configs[name]
+        # As Serve does, a new config is DEPLOYING for a moment.
+        status = "DEPLOYING" if time.monotonic() - self.deployed[name] < 1 else self.outcome
+        replicas = "RUNNING" if status == "RUNNING" else "STARTING"
+        deployments = {
+            entry["name"]: {
+                "status": "HEALTHY" if status == "RUNNING" else "UPDATING",
+                "message": self.message if status != "RUNNING" else "",
+                "target_num_replicas": entry["num_replicas"],
+                "replicas": [{"state": replicas}] * entry["num_replicas"],
+            }
+            for entry in config.get("deployments", [])
+        }
+        return {"status": status, "message": "", "deployed_app_config": config, "deployments": deployments}

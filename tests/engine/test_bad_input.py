@@ -1,0 +1,70 @@
+"""Bad input stops the real engine with one line before anything is made."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.engine.stand_in_dashboard import Dashboard
+from tests.shell import Shell, assert_one_clear_line
+
+STACK = "local-pd-1p1d"
+
+
+def assert_nothing_made(shell: Shell) -> None:
+    state = json.loads(shell.run("pulumi stack export").text)
+    made = [resource["type"] for resource in state["deployment"].get("resources", [])]
+    assert [kind for kind in made if kind.startswith("pd:")] == []
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"topologie": "1p1d"}, ("pd-mi325x:topologie", "unknown key", "topology")),
+        ({"engine": {"all": {"max_num_seq": 8}}}, ("engine.all.max_num_seq", "unknown key", "max_num_seqs")),
+        ({"cluster": {"provider": "local", "port": 1}}, ("cluster.port", "unknown key", "portBase")),
+        ({"topology": "1p0d"}, ("pd-mi325x:topology", "no decode replica")),
+        ({"topology": "two"}, ("pd-mi325x:topology", "2p1d", "agg-3")),
+        ({"model": "qwen4"}, ("pd-mi325x:model", "unknown model", "rehearsal-qwen3-moe")),
+        ({"model": None}, ("missing configuration value", "model")),  # Pulumi's own check of Pulumi.yaml
+        ({"cluster": None}, ("pd-mi325x:target", "cluster.provider", "ray.address")),
+        ({"platform": "tpu"}, ("pd-mi325x:platform", "rocm")),
+    ],
+)
+def test_a_setting_that_cannot_work(shell: Shell, config: dict[str, object], words: tuple[str, ...]) -> None:
+    shell.write_stack(STACK, **config)
+    assert shell.run(f"pulumi stack select --create {STACK}").ok
+    assert_one_clear_line(shell.run("pulumi up --yes"), *words)
+    assert_nothing_made(shell)
+
+
+def test_a_port_in_use(shell: Shell, port_base: int) -> None:
+    shell.write_stack(STACK, cluster={"provider": "local", "portBase": port_base})
+    assert shell.run(f"pulumi stack select --create {STACK}").ok
+    with socket.create_server(("127.0.0.1", port_base + 1)):
+        assert_one_clear_line(shell.run("pulumi up --yes"), f"{port_base + 1} (dashboard)", "cluster.portBase")
+    assert_nothing_made(shell)
+
+
+def test_an_address_where_nothing_listens(remote: Shell, dashboard: Dashboard) -> None:
+    dashboard.close()
+    assert_one_clear_line(remote.run("pulumi up --yes"), dashboard.url, "cannot be reached", "refused", "ray.address")
+    assert_nothing_made(remote)
+
+
+def test_a_wrong_token(remote: Shell, dashboard: Dashboard, tmp_path: Path) -> None:
+    ray = {"address": dashboard.url, "tokenFile": f"{tmp_path}/other", "serviceUrl": "http://127.0.0.1:1"}
+    remote.write_stack("remote", ray=ray)
+    assert_one_clear_line(remote.run("pulumi up --yes"), "ray.tokenFile", "cannot read")
+    (remote.checkout.parent / "other").write_text("not the token")
+    assert_one_clear_line(remote.run("pulumi up --yes"), dashboard.url, "refused the token", "ray.tokenFile")
+    assert_nothing_made(remote)
+    assert dashboard.puts == 0
+
+
+def test_another_ray_version(remote: Shell, dashboard: Dashboard) -> None:
+    dashboard.version = "2.9.9"
+    assert_one_clear_line(remote.run("pulumi up --yes"), dashboard.url, "2.9.9", "versions.toml")
+    assert_nothing_made(remote)
+    assert dashboard.puts == 0
