@@ -42,7 +42,7 @@ def find_aiperf(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise BenchmarkError(
-            f"aiperf not found at {name!r}; run `make setup`, or name it with --aiperf or the variable PD_MI325X_AIPERF"
+            f"aiperf not found at {name!r}; run `make toolchain`, or name it with --aiperf or PD_MI325X_AIPERF"
         )
     return found
 
@@ -55,7 +55,7 @@ def aiperf_version(executable: str) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         reason = str(error).splitlines()[0]
-        raise BenchmarkError(f"{executable} --version does not work ({reason}); run `make setup` again") from None
+        raise BenchmarkError(f"{executable} --version does not work ({reason}); run `make toolchain` again") from None
     return done.stdout.strip()
 
 
@@ -112,5 +112,5 @@ def _environment() -> dict[str, str]:
 
 
 def _removed(tokenizer: str) -> list[str]:
-    """AIPerf takes a local tokenizer directory for a repository id when HF_HUB_OFFLINE is set (seen with 0.13.0)."""
+    """AIPerf takes a local tokenizer directory for a repository id when HF_HUB_OFFLINE is set (seen)."""
     return ["HF_HUB_OFFLINE"] if Path(tokenizer).is_absolute() else []

@@ -11,8 +11,9 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.http import direct
 
-# Ray pushes metrics to its node agent every `metrics_report_interval_ms` = 10,000 (ray 2.55.1, ray_config_def.h).
+# Ray pushes metrics to its node agent every `metrics_report_interval_ms` = 10,000 (ray_config_def.h).
 EXPORT_INTERVAL_S = 10.0
 SCRAPE_TIMEOUT_S = 10.0
 
@@ -71,7 +72,7 @@ def parse(text: str) -> Counters:
 def scrape_text(url: str) -> str:
     """The text of one metrics endpoint. Raises BenchmarkError when it does not answer 200."""
     try:
-        answer = requests.get(url, timeout=SCRAPE_TIMEOUT_S)
+        answer = direct().get(url, timeout=SCRAPE_TIMEOUT_S)
     except requests.RequestException as error:
         raise BenchmarkError(
             f"metrics endpoint {url} does not answer ({type(error).__name__}); is the service up and the port right?"

@@ -8,6 +8,7 @@ from pathlib import Path
 import requests
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.http import direct
 from benchmarks.metrics import scrape
 from benchmarks.target import Target
 
@@ -43,7 +44,7 @@ def check_service(target: Target) -> None:
 def _served_models(url: str) -> list[str]:
     endpoint = f"{url.rstrip('/')}/v1/models"
     try:
-        answer = requests.get(endpoint, timeout=TIMEOUT_S)
+        answer = direct().get(endpoint, timeout=TIMEOUT_S)
         if answer.status_code != 200:
             raise BenchmarkError(f"{endpoint} answered HTTP {answer.status_code}; is the application running?")
         return [str(model["id"]) for model in answer.json()["data"]]

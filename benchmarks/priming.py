@@ -15,6 +15,7 @@ import requests
 from pydantic import BaseModel
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.http import direct
 from benchmarks.scenario import Scenario
 from benchmarks.target import Target
 
@@ -65,7 +66,7 @@ def _ask(target: Target, scenario: Scenario) -> float:
     endpoint = f"{target.url.rstrip('/')}/v1/completions"
     start = time.monotonic()
     try:
-        answer = requests.post(endpoint, json=body, timeout=scenario.request_timeout_s)
+        answer = direct().post(endpoint, json=body, timeout=scenario.request_timeout_s)
     except requests.RequestException as error:
         raise BenchmarkError(f"{endpoint} did not answer a first request ({type(error).__name__})") from None
     if answer.status_code != 200:

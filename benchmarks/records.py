@@ -35,7 +35,7 @@ class Request:
         """Why this is not a complete answer of `osl` tokens, in a few words; None when it is.
 
         AIPerf itself reports a stream that the server broke off with an error event as a success, only without token
-        counts (seen with 0.13.0), so a missing count is a failure here.
+        counts (seen), so a missing count is a failure here.
         """
         if self.error is not None:
             return "failed"

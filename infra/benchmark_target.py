@@ -20,9 +20,11 @@ def benchmark_target(
     engine = {role: engine_arguments(role, model, platform, stack.engine) for role in topology.roles}
     kv = None
     if topology.disaggregated:
+        decode = engine["decode"]
+        dtype = "fp8" if decode["kv_cache_dtype"].startswith("fp8") else "bfloat16"
         kv = {
-            "block_size": engine["decode"]["block_size"],
-            "bytes_per_token": kv_bytes_per_token(model, platform.kv_dtype, platform.tensor_parallel_size),
+            "block_size": decode["block_size"],
+            "bytes_per_token": kv_bytes_per_token(model, dtype, decode["tensor_parallel_size"]),
         }
     return {
         "stack": pulumi.get_stack(),

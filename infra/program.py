@@ -2,6 +2,7 @@
 
 import pulumi
 
+from benchmarks.errors import BenchmarkError
 from infra.benchmark_target import benchmark_target
 from infra.cluster.local import LocalRayCluster
 from infra.serve_application import ServeApplication
@@ -17,7 +18,7 @@ def deploy() -> None:
     try:
         stack = read_settings()
         _deploy(stack)
-    except (ConfigError, ToolchainError) as error:
+    except (ConfigError, ToolchainError, BenchmarkError) as error:
         raise pulumi.RunError(str(error)) from None
 
 

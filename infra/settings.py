@@ -4,6 +4,7 @@ import json
 
 import pulumi
 
+from benchmarks.scenario import load_scenarios
 from serving.errors import ConfigError
 from serving.stack import Stack, parse_stack
 from serving.stack_files import strip_project
@@ -11,9 +12,12 @@ from serving.stack_files import strip_project
 
 def read_settings() -> Stack:
     """The selected stack's configuration, validated. Raises ConfigError naming the Pulumi key that is wrong."""
-    raw = strip_project(dict(pulumi.runtime.get_config_env()))
+    raw = strip_project(dict(pulumi.runtime.get_config_env()))  # its errors name the whole key already
     try:
-        return parse_stack({key: _value(text) for key, text in raw.items()})
+        stack = parse_stack({key: _value(text) for key, text in raw.items()})
+        if stack.scenario not in (known := load_scenarios()):
+            raise ConfigError("scenario", f"unknown scenario {stack.scenario!r}", f"known: {', '.join(known)}")
+        return stack
     except ConfigError as error:
         raise ConfigError(f"pd-mi325x:{error.key}", error.problem, error.fix) from None
 

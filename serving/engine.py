@@ -5,6 +5,7 @@ disaggregated and an aggregated deployment differ in how they are arranged and i
 them for all roles or for one; `budget_differences` says where that made the roles unequal.
 """
 
+from copy import deepcopy
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -78,7 +79,7 @@ def engine_arguments(role: Role, model: Model, platform: Platform, settings: Eng
             "kv_load_failure_policy": "fail",
             **platform.kv_transfer,
         }
-    return arguments
+    return deepcopy(arguments)  # roles that share a nested value would be printed as YAML anchors and aliases
 
 
 def budget_differences(

@@ -77,11 +77,14 @@ class Stack(_Settings):
             raise ConfigError("cluster.stack", "goes with provider: stack and only with it")
         if self.model_.repository is None and self.platform != "cpu":
             raise ConfigError("platform", f"{self.model} rehearses on a CPU", "set platform: cpu")
-        limit = self.engine.all.max_model_len
-        if limit and limit > self.model_.max_model_len:
-            raise ConfigError(
-                "engine.all.max_model_len", f"{limit} is more than {self.model}'s {self.model_.max_model_len}"
-            )
+        for role in EngineSettings.model_fields:
+            if role not in ("all", *self.topology_.roles) and getattr(self.engine, role).given():
+                raise ConfigError(f"engine.{role}", f"topology {self.topology} has no {role} replica", "remove it")
+            limit = getattr(self.engine, role).max_model_len
+            if limit and limit > self.model_.max_model_len:
+                raise ConfigError(
+                    f"engine.{role}.max_model_len", f"{limit} is more than {self.model}'s {self.model_.max_model_len}"
+                )
         return self
 
     @property

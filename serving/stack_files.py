@@ -1,5 +1,6 @@
 """Reads the stack files that ship with the repository, without Pulumi: for `render`, `check` and the tests."""
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,24 @@ def load_stack(name: str) -> Stack:
     if not path.exists():
         raise ConfigError("stack", f"no file {path.name}", f"known: {', '.join(stack_names())}")
     try:
-        config = (yaml.safe_load(path.read_text()) or {}).get("config") or {}
+        content = yaml.safe_load(path.read_text()) or {}
     except yaml.YAMLError as error:
         raise ConfigError(path.name, f"is not YAML: {' '.join(str(error).split())}") from None
+    config = (content.get("config") or {}) if isinstance(content, dict) else None
+    if not isinstance(config, dict):
+        raise ConfigError(path.name, "is not a stack file", f"write settings as `{PROJECT}:model: ...` under `config:`")
     return parse_stack({**_defaults(), **strip_project(config)})
 
 
 def strip_project(config: dict[str, Any]) -> dict[str, Any]:
-    """`pd-mi325x:model` -> `model`. Keys of other namespaces (providers) are not ours and are left out."""
+    """`pd-mi325x:model` -> `model`. Keys of other namespaces (providers) are not ours and are left out.
+
+    Raises ConfigError for a namespace that looks like a misspelling of ours: Pulumi takes any and would not say.
+    """
+    for key in config:
+        namespace = key.partition(":")[0]
+        if namespace != PROJECT and get_close_matches(namespace, [PROJECT], cutoff=0.7):
+            raise ConfigError(key, "unknown namespace", f"write {PROJECT}:{key.partition(':')[2]}")
     return {key.removeprefix(f"{PROJECT}:"): value for key, value in config.items() if key.startswith(f"{PROJECT}:")}
 
 

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.shell import Shell, copy_of_checkout
+from tests.shell import ROOT, Shell, copy_of_checkout
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """A shell in a fresh copy of the checkout."""
-    return Shell(copy_of_checkout(tmp_path / "checkout"), tmp_path / "home")
+    """A shell in a fresh copy of the checkout, which borrows this one's environment."""
+    checkout = copy_of_checkout(tmp_path / "checkout")
+    (checkout / ".venv").symlink_to(ROOT / ".venv")
+    return Shell(checkout, tmp_path / "home")
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ class Shell:
         (home / "backend").mkdir(parents=True)
         self.env = {
             **{k: v for k, v in os.environ.items() if not k.startswith("PULUMI_")},
-            "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
+            "PATH": f"{checkout / '.venv' / 'bin'}:{os.environ['PATH']}",
             "PULUMI_HOME": str(home / "pulumi"),
             "PULUMI_BACKEND_URL": f"file://{home / 'backend'}",
             "PULUMI_CONFIG_PASSPHRASE": "a test's passphrase",
@@ -89,7 +89,7 @@ class Shell:
 
 
 def copy_of_checkout(destination: Path) -> Path:
-    """The files git would commit, as a clone has them, and the environment `make toolchain` made."""
+    """The files git would commit, as a clone has them."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -101,7 +101,6 @@ def copy_of_checkout(destination: Path) -> Path:
         if (ROOT / name).exists():
             (destination / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, destination / name)
-    (destination / ".venv").symlink_to(ROOT / ".venv")
     return destination
 
 

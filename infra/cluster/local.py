@@ -4,16 +4,18 @@ from pathlib import Path
 
 import pulumi
 
+from serving.errors import ConfigError
 from serving.stack import Stack
 from tools.toolchain import tcmalloc
 from tools.toolchain.cache import cache_root
 from tools.toolchain.environments import interpreter
 
 _ROOT = Path(__file__).resolve().parents[2]
-# A replica takes 2 Ray CPUs (its own actor and its engine's bundle) and the ingress 1. They are Ray's book-keeping, not
-# cores: two cores carry a prefill and a decode replica (measured).
-_CPUS_PER_REPLICA = 2
-_SPARE_CPUS = 4  # one ingress, the task that builds the application, one replica more while replicas are replaced
+# Ray CPUs are book-keeping, not cores: two cores carry a prefill and a decode replica (measured). A replica takes 2 (its
+# actor and its engine's bundle), an ingress 1, the task that builds the application 1. So 16 carry six replicas and one
+# that replaces another. A constant, because a change of it needs a new head, and a change of topology must not.
+_RAY_CPUS = 16
+_MOST_REPLICAS = 6
 
 
 class LocalRayCluster(pulumi.CustomResource):
@@ -27,13 +29,15 @@ class LocalRayCluster(pulumi.CustomResource):
     def __init__(self, name: str, stack: Stack, opts: pulumi.ResourceOptions | None = None) -> None:
         ports = stack.local_ports
         assert ports is not None  # noqa: S101  settings: provider local has ports
+        if stack.topology_.replicas > _MOST_REPLICAS:
+            raise ConfigError("topology", f"{stack.topology} is more than {_MOST_REPLICAS} replicas on one machine")
         python = interpreter("runtime-cpu")
         inputs = {
             "ports": ports.listeners(),
             "workerPorts": [ports.first_worker, ports.last_worker],
             "python": str(python),
             "pythonPath": str(_ROOT),
-            "cpus": _CPUS_PER_REPLICA * stack.topology_.replicas + _SPARE_CPUS,
+            "cpus": _RAY_CPUS,
             "model": stack.model_source,
             "environment": {
                 "LD_PRELOAD": _preloaded_libraries(python),  # vLLM 0.18's CPU worker refuses to start without them

@@ -25,7 +25,7 @@ _STOP_SECONDS = 60.0
 # Ray replaces 127.0.0.1 by the address of a network interface, which a laptop loses when it changes networks.
 _NODE_ADDRESS = "127.0.0.2"
 _PLUGINS = "plugins"
-_IDENTITY = ("ports", "workerPorts", "python", "environment", "pythonPath", "cpus")
+_INPUTS = ("ports", "workerPorts", "python", "environment", "pythonPath", "cpus", "model")
 
 
 class LocalRayCluster:
@@ -35,20 +35,19 @@ class LocalRayCluster:
         self._lock = Lock()
         self._started_here: list[Properties] = []
 
-    def check(self, olds: Properties, news: Properties) -> list[tuple[str, str]]:
+    def check(self, olds: Properties, news: Properties) -> list[str]:
         if not Path(news["python"]).exists():
-            return [("python", "the CPU runtime environment is missing; run: make toolchain")]
+            return ["the CPU runtime environment is missing; run: make toolchain"]
         if olds and olds.get("ports") == news["ports"]:
             return []  # the listeners there are, or were, our own
         busy = [f"{port} ({name})" for name, port in news["ports"].items() if _in_use(port)]
         if busy:
-            return [("ports", f"in use: {', '.join(busy)}; free them or set cluster.portBase in the stack file")]
+            return [f"ports in use: {', '.join(busy)}; free them or set cluster.portBase in the stack file"]
         return []
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:
-        if replaced := [key for key in _IDENTITY if olds.get(key) != news.get(key)]:
-            return replaced
-        return olds.get("model") != news.get("model") or not _supervisor(olds).alive()
+        """Any change starts the head anew, in place: a replacement would find the old head's ports in use."""
+        return any(olds.get(key) != news.get(key) for key in _INPUTS) or not _supervisor(olds).alive()
 
     def planned(self, inputs: Properties) -> Properties:
         ports = inputs["ports"]
@@ -65,10 +64,10 @@ class LocalRayCluster:
     def read(self, resource_id: str, outputs: Properties) -> tuple[Properties, Properties] | None:
         if not _supervisor(outputs).alive():
             return None
-        return {key: outputs[key] for key in (*_IDENTITY, "model")}, outputs
+        return {key: outputs[key] for key in _INPUTS}, outputs
 
     def update(self, resource_id: str, olds: Properties, news: Properties, operation: Operation) -> Properties:
-        """The head died, or the model moved: start again with the same settings."""
+        """The head died, or its settings changed."""
         _stop(olds, operation)
         return self._start(news, operation)
 

@@ -5,6 +5,7 @@ Source: ray 2.55, dashboard/modules/serve/serve_head.py and reporter/reporter_he
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 import yaml
@@ -22,9 +23,12 @@ class RayApi:
     ) -> None:
         self.address = address.rstrip("/")
         self._session = requests.Session()
+        # A proxy that the environment names is for the world outside, not for a head on this machine.
+        self._session.trust_env = urlsplit(address).hostname not in ("127.0.0.1", "localhost", "::1")
+        self._verify: str | bool = True
         if ca_file:
             _readable(ca_file, "ray.caFile")
-            self._session.verify = ca_file
+            self._verify = ca_file
         if headers_file:
             self._session.headers.update(yaml.safe_load(_readable(headers_file, "ray.headersFile")) or {})
         if token_file:
@@ -63,7 +67,10 @@ class RayApi:
 
     def _request(self, method: str, path: str, json: Any = None) -> requests.Response:
         try:
-            response = self._session.request(method, self.address + path, json=json, timeout=_SECONDS)
+            # `verify` goes with each request: one set on the session loses against REQUESTS_CA_BUNDLE.
+            response = self._session.request(
+                method, self.address + path, json=json, timeout=_SECONDS, verify=self._verify
+            )
         except requests.exceptions.SSLError as error:
             raise ResourceError(f"Ray at {self.address}: TLS failed ({_cause(error)}); check ray.caFile") from None
         except requests.RequestException as error:

@@ -47,8 +47,8 @@ class Operation:
 class Resource(Protocol):
     """Life cycle of one resource type. Properties are JSON values; whole numbers are ints."""
 
-    def check(self, olds: Properties, news: Properties) -> list[tuple[str, str]]:
-        """Problems with the inputs, as (property, reason), found before anything is changed."""
+    def check(self, olds: Properties, news: Properties) -> list[str]:
+        """What is wrong with the inputs, or with the world they meet, before anything is changed."""
         ...
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:

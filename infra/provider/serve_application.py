@@ -21,16 +21,16 @@ _REMOVE_SECONDS = 120  # engines get Serve's graceful shutdown time (20 s) and t
 class ServeApplication:
     """Implements infra.provider.resource.Resource."""
 
-    def check(self, olds: Properties, news: Properties) -> list[tuple[str, str]]:
+    def check(self, olds: Properties, news: Properties) -> list[str]:
         if news.get("head"):
             return []  # our own head: it is started by the same update
         try:
             found = _api(news).version()
         except ResourceError as error:
-            return [("address", str(error))]
+            return [str(error)]
         if found != news["rayVersion"]:
             text = f"Ray at {news['address']} is {found}, this stack is built for {news['rayVersion']} (versions.toml)"
-            return [("rayVersion", f"{text}; deploy that version there, or choose the platform that matches")]
+            return [f"{text}; deploy that version there, or choose the platform that matches"]
         return []
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:

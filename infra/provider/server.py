@@ -135,7 +135,8 @@ class ProviderServer(provider_pb2_grpc.ResourceProviderServicer):
         failures = [] if _unknown(news) else self._resource(request.urn).check(olds, news)
         return provider_pb2.CheckResponse(
             inputs=request.news,
-            failures=[provider_pb2.CheckFailure(property=name, reason=reason) for name, reason in failures],
+            # Without a property: the engine would print its whole value in front of the reason.
+            failures=[provider_pb2.CheckFailure(reason=reason) for reason in failures],
         )
 
     @_one_line_errors

@@ -5,9 +5,11 @@ Speaks the part of the REST API that infra/provider/ray_api.py uses (ray 2.55, d
 """
 
 import json
+import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 TOKEN = "5f" * 16
@@ -16,8 +18,9 @@ TOKEN = "5f" * 16
 class Dashboard:
     """Keeps applications as Serve does: a PUT replaces all declared ones. `outcome` is what new ones become."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, certificate: Path | None = None) -> None:
         self.version = version
+        self.required_header: tuple[str, str] | None = None
         self.outcome = "RUNNING"
         self.message = ""
         self.configs: dict[str, dict[str, Any]] = {}
@@ -36,6 +39,11 @@ class Dashboard:
                 self._answer({})
 
             def _allowed(self) -> bool:
+                if (
+                    dashboard.required_header
+                    and self.headers.get(dashboard.required_header[0]) != (dashboard.required_header[1])
+                ):
+                    return False
                 return self.headers.get("Authorization") == f"Bearer {TOKEN}"
 
             def _answer(self, body: object) -> None:
@@ -43,15 +51,20 @@ class Dashboard:
                 self.end_headers()
                 self.wfile.write(json.dumps(body if self._allowed() else "token missing or wrong").encode())
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:
                 """Quiet."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._scheme = "https" if certificate else "http"
+        if certificate:  # a PEM file with the key in front of the certificate
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
         self._server.shutdown()

@@ -29,6 +29,7 @@ def assert_nothing_made(shell: Shell) -> None:
         ({"model": "qwen4"}, ("pd-mi325x:model", "unknown model", "rehearsal-qwen3-moe")),
         ({"model": None}, ("missing configuration value", "model")),  # Pulumi's own check of Pulumi.yaml
         ({"cluster": None}, ("pd-mi325x:target", "cluster.provider", "ray.address")),
+        ({"scenario": "rehearse"}, ("pd-mi325x:scenario", "unknown scenario", "rehearsal")),
         ({"platform": "tpu"}, ("pd-mi325x:platform", "rocm")),
     ],
 )

@@ -15,7 +15,7 @@ from stand_in_server import StandIn
 from benchmarks.__main__ import main
 
 # Answers `--version` and does nothing else: preflight must stop before load would start.
-IDLE_AIPERF = f"#!{sys.executable}\nimport sys\nassert sys.argv[1:] == ['--version'], sys.argv\nprint('0.13.0')\n"
+IDLE_AIPERF = f"#!{sys.executable}\nimport sys\nassert sys.argv[1:] == ['--version'], sys.argv\nprint('1.2')\n"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def write(tmp_path: Path, data: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
-        ({}, ["--aiperf", "/nowhere/aiperf"], "aiperf not found at '/nowhere/aiperf'; run `make setup`"),
+        ({}, ["--aiperf", "/nowhere/aiperf"], "aiperf not found at '/nowhere/aiperf'; run `make toolchain`"),
         ({"scenario": "nope"}, [], "no scenario called 'nope'"),
         ({"scenario": "rehearsal"}, ["--rates", "1,fast"], "--rates '1,fast': give numbers"),
         ({"scenario": "rehearsal"}, ["--rates", "0"], "--rates: rates: rates must be different numbers"),

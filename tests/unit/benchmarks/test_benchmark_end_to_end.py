@@ -34,7 +34,7 @@ def aiperf() -> str:
     """The real AIPerf."""
     found = os.environ.get("PD_MI325X_AIPERF", "")
     if not Path(found).is_file():
-        pytest.fail("no AIPerf at PD_MI325X_AIPERF: run `make setup`, which installs it and says where", pytrace=False)
+        pytest.fail("no AIPerf at PD_MI325X_AIPERF: run `make toolchain`", pytrace=False)
     return found
 
 

@@ -87,7 +87,7 @@ def test_records_of_aiperf_are_read(tmp_path: Path, scenario: Scenario) -> None:
         usage_completion_tokens=8,
         inter_chunk_latency=[0.5, 0.6],
     )
-    # As AIPerf 0.13.0 wrote it for a stream that ended with an error event: no error, times, no token counts.
+    # As AIPerf wrote it for a stream that ended with an error event: no error, times, no token counts.
     broken_off = record(time_to_first_token=7.6, request_latency=17.2)
     empty = record(error_isl=64) | {"error": {"type": "InvalidInferenceResultError", "message": "no content"}}
     file = tmp_path / "profile_export.jsonl"

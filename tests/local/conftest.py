@@ -1,0 +1,51 @@
+"""One checkout as a new user has it, and in it a prefill/decode stack that all tests of this tier use."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import free_port_base
+from tests.local.deployment import Deployment, processes_of
+from tests.shell import Shell, copy_of_checkout
+
+PD = "local-pd-1p1d"
+
+
+@pytest.fixture(scope="session")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A shell in a checkout whose environment `make tools` has made."""
+    place = tmp_path_factory.mktemp("user")
+    shell = Shell(copy_of_checkout(place / "checkout"), place / "home")
+    made = shell.run("make tools", 900)
+    assert made.ok, made.text
+    return shell
+
+
+def new_deployment(user: Shell, stack: str, **config: object) -> Deployment:
+    """The stack's file with ports of its own, and the stack made; nothing is deployed yet."""
+    port_base = free_port_base()
+    user.write_stack(stack, cluster={"provider": "local", "portBase": port_base}, **config)
+    answer = user.run(f"pulumi stack select --create {stack}")
+    assert answer.ok, answer.text
+    return Deployment(user, stack, port_base)
+
+
+def destroy(deployment: Deployment) -> None:
+    """`pulumi destroy`, and a look at what it left: that has to be nothing."""
+    directory = deployment.head()["directory"]
+    assert processes_of(directory)
+    deployment.pulumi("destroy --yes")
+    assert processes_of(directory) == []
+    assert not Path(directory).exists()
+    free = free_port_base()
+    assert free <= deployment.port_base, "a port of the destroyed stack is still in use"
+
+
+@pytest.fixture(scope="session")
+def pd(user: Shell) -> Iterator[Deployment]:
+    """`pulumi up` of the prefill/decode stack, destroyed at the end."""
+    deployment = new_deployment(user, PD)
+    deployment.pulumi("up --yes", 900)
+    yield deployment
+    destroy(deployment)

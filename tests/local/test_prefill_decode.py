@@ -1,0 +1,146 @@
+"""The prefill/decode stack on real Ray, vLLM and NIXL, from a shell as a user types it."""
+
+import json
+import time
+from pathlib import Path
+
+from serving.kv_bytes import kv_bytes_moved
+from serving.models import REHEARSAL
+from serving.stack_files import load_stack
+from tests.local.conftest import PD
+from tests.local.deployment import PROMPT_LENGTHS, Deployment
+from tests.shell import assert_one_clear_line
+
+BLOCK = load_stack(PD).platform_.block_size
+BYTES_PER_TOKEN = 1024  # 2 (K, V) x 4 layers x 2 KV heads x 32 elements x 2 bytes
+
+
+def test_nothing_to_change_after_up(pd: Deployment) -> None:
+    pd.pulumi("preview --expect-no-changes")
+    pd.pulumi("refresh --yes --expect-no-changes")
+
+
+def test_the_token_is_nowhere_but_in_its_file(pd: Deployment) -> None:
+    file = Path(pd.head()["tokenFile"])
+    token = file.read_text().strip()
+    assert len(token) == 64
+    assert file.stat().st_mode & 0o77 == 0
+    assert file.parent.stat().st_mode & 0o77 == 0
+    assert token not in pd.pulumi("stack export --show-secrets")
+    logs = Path(pd.head()["directory"], "head.log").read_text()
+    assert token not in logs
+
+
+def test_ray_refuses_a_wrong_token(pd: Deployment, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("0" * 64)
+    address = {"address": pd.head()["address"], "serviceUrl": pd.url, "tokenFile": str(tmp_path / "token")}
+    pd.shell.write_stack("foreign", model=REHEARSAL.name, platform="cpu", target="ray", topology="1p1d", ray=address)
+    pd.shell.write_stack("foreign", scenario="rehearsal")
+    assert pd.shell.run("pulumi stack init foreign --no-select").ok
+    refused = pd.shell.run("pulumi up --yes --stack foreign")
+    assert_one_clear_line(refused, "refused the token", "ray.tokenFile")
+
+
+def test_every_block_of_every_prompt_crosses_through_nixl(pd: Deployment) -> None:
+    """An equality down to prompts of one token, one block and the longest that fits."""
+    counted = pd.counter("ray_pd_kv_bytes_transferred_total")
+    transfers = pd.counter("ray_pd_kv_transfers_total")
+    pd.answers()
+    expected = sum(kv_bytes_moved(length, BLOCK, BYTES_PER_TOKEN) for length in PROMPT_LENGTHS)
+    assert pd.counter_reaches("ray_pd_kv_transfers_total", transfers + len(PROMPT_LENGTHS)) == transfers + 20
+    assert pd.counter_reaches("ray_pd_kv_bytes_transferred_total", counted + expected) == counted + expected
+
+
+def test_make_benchmark_proves_the_kv_and_writes_a_report(pd: Deployment) -> None:
+    measured = pd.shell.run(f"make benchmark STACK={PD} RATES=1.5", 600)
+    assert "proven" in measured.text, measured.text
+    run = _latest_run(pd)
+    kv = json.loads((run / "rates" / "1.5" / "summary.json").read_text())["kv"]
+    assert kv["verdict"] == "proven"
+    assert kv["counted_bytes"] == kv["expected_bytes"] > 0
+    assert kv["counted_transfers"] == kv["requests"]
+    assert set(kv["failures"].values()) == {0}
+    assert (run / "report.html").stat().st_size > 10_000
+
+
+def test_ctrl_c_in_the_benchmark_leaves_nothing_running_and_resumes(pd: Deployment) -> None:
+    command = f"make benchmark STACK={PD} RATES=1,1.5"
+    stopped = pd.shell.interrupt(f"exec {command}", after="2 of 2", seconds=600)
+    assert stopped.code != 0
+    run = _latest_run(pd)
+    assert _processes_naming(str(run)) == []
+    assert (run / "rates" / "1" / "summary.json").exists()
+    assert not (run / "rates" / "1.5" / "summary.json").exists()
+    resumed = pd.shell.run(f"{command} RESUME=1", 600)
+    assert "proven" in resumed.text, resumed.text
+    assert _latest_run(pd) == run
+    assert (run / "rates" / "1.5" / "summary.json").exists()
+
+
+def test_a_second_decode_replica_starts_beside_the_first(pd: Deployment) -> None:
+    before = pd.engines()
+    pd.shell.write_stack(PD, topology="1p2d", cluster={"provider": "local", "portBase": pd.port_base})
+    assert "1 updated" in pd.pulumi("up --yes")
+    after = pd.engines()
+    assert before < after, "a replica that was serving was restarted"
+    assert len(after - before) == 1
+    pd.answers()
+    pd.shell.write_stack(PD, topology="1p1d", cluster={"provider": "local", "portBase": pd.port_base})
+    assert "1 updated" in pd.pulumi("up --yes")
+    assert len(pd.engines()) == len(before)
+
+
+def test_drift_is_seen_and_a_decode_that_computes_prefill_itself_is_found_out(pd: Deployment) -> None:
+    """Somebody gives prefill another connector. Everything still answers with HTTP 200; only the proof notices."""
+    ray = pd.ray()
+    ours = ray.applications()["llm"]["deployed_app_config"]
+    broken = json.loads(json.dumps(ours))
+    broken["args"]["prefill_config"]["engine_kwargs"]["kv_transfer_config"] = {
+        "kv_connector": "ExampleConnector",
+        "kv_role": "kv_both",
+        "kv_connector_extra_config": {"shared_storage_path": str(pd.shell.checkout / "results")},
+    }
+    ray.deploy([broken], {"host": "127.0.0.1", "port": pd.port_base})
+    _await_running(pd, broken)
+    drift = pd.shell.run(f"pulumi refresh --preview-only --expect-no-changes --stack {PD}")
+    assert not drift.ok
+
+    measured = pd.shell.run(f"make benchmark STACK={PD} RATES=1.5", 600)
+    assert measured.code != 0
+    kv = json.loads((_latest_run(pd) / "rates" / "1.5" / "summary.json").read_text())["kv"]
+    assert kv["verdict"] != "proven"
+    assert kv["reasons"], "the report has to say why"
+    assert not any("proven" in line and "not" not in line for line in measured.text.splitlines() if "1.5 " in line)
+
+    ray.deploy([], {"host": "127.0.0.1", "port": pd.port_base})  # killed behind Pulumi's back
+    assert "1 deleted" in pd.pulumi("refresh --yes")
+    pd.pulumi("up --yes", 900)
+    before = pd.counter("ray_pd_kv_transfers_total")
+    pd.answers()
+    assert pd.counter_reaches("ray_pd_kv_transfers_total", before + 20) == before + 20
+
+
+def _latest_run(pd: Deployment) -> Path:
+    return max((pd.shell.checkout / "results" / PD).iterdir(), key=lambda path: path.stat().st_mtime)
+
+
+def _await_running(pd: Deployment, config: dict[str, object]) -> None:
+    deadline, details = time.monotonic() + 400, {}
+    while details.get("status") != "RUNNING" or details["deployed_app_config"] != config:
+        assert time.monotonic() < deadline, details
+        assert details.get("status") != "DEPLOY_FAILED", details
+        time.sleep(2)
+        details = pd.ray().applications().get("llm", {})
+
+
+def _processes_naming(text: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if text in command:
+                found.append(command)
+    return found
