@@ -11,7 +11,7 @@ from tools.toolchain.cache import cache_root
 from tools.toolchain.environments import interpreter
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Ray CPUs are book-keeping, not cores: two cores carry a prefill and a decode replica (measured). A replica takes 2, its
+# Ray CPUs are book-keeping, not cores: two cores carry one prefill and one decode (measured). A replica takes 2, its
 # actor and its engine's bundle; an ingress 1; the task that builds the application 1. So 16 carry six replicas and one
 # that replaces another. A constant, because a change of it needs a new head, and a change of topology must not.
 _RAY_CPUS = 16
