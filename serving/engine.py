@@ -8,8 +8,9 @@ them for all roles or for one; `budget_differences` says where that made the rol
 from copy import deepcopy
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from serving.errors import ConfigError
 from serving.models import Model
 from serving.platforms import Platform
 from serving.topology import Role, Topology
@@ -32,6 +33,15 @@ class EngineArguments(BaseModel):
     load_format: str | None = None
     kv_cache_dtype: str | None = None
     vllm: dict[str, Any] = Field(default_factory=dict, description="any other vLLM argument, passed on unchecked")
+
+    @model_validator(mode="after")
+    def _nothing_twice(self) -> "EngineArguments":
+        for key in self.vllm:
+            if key == "kv_transfer_config":
+                raise ConfigError(f"engine.*.vllm.{key}", "follows from the topology", "remove it")
+            if key in EngineArguments.model_fields:
+                raise ConfigError(f"engine.*.vllm.{key}", "has a key of its own", f"write {key} beside vllm, not in it")
+        return self
 
     def given(self) -> dict[str, Any]:
         """The arguments that were set, as vLLM keyword arguments."""

@@ -36,6 +36,8 @@ class LocalRayCluster:
         self._started_here: list[Properties] = []
 
     def check(self, olds: Properties, news: Properties) -> list[str]:
+        if sys.platform != "linux":
+            return ["a local Ray head needs Linux; name an existing Ray cluster with ray.address instead"]
         if not Path(news["python"]).exists():
             return ["the CPU runtime environment is missing; run: make toolchain"]
         if olds and olds.get("ports") == news["ports"]:

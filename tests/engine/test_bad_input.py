@@ -23,6 +23,8 @@ def assert_nothing_made(shell: Shell) -> None:
     [
         ({"topologie": "1p1d"}, ("pd-mi325x:topologie", "unknown key", "topology")),
         ({"engine": {"all": {"max_num_seq": 8}}}, ("engine.all.max_num_seq", "unknown key", "max_num_seqs")),
+        ({"engine": {"all": {"vllm": {"kv_transfer_config": {}}}}}, ("engine.*.vllm.kv_transfer_config", "topology")),
+        ({"engine": {"aggregated": {"max_num_seqs": 8}}}, ("engine.aggregated", "no aggregated replica")),
         ({"cluster": {"provider": "local", "port": 1}}, ("cluster.port", "unknown key", "portBase")),
         ({"topology": "1p0d"}, ("pd-mi325x:topology", "no decode replica")),
         ({"topology": "two"}, ("pd-mi325x:topology", "2p1d", "agg-3")),
