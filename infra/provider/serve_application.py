@@ -14,6 +14,8 @@ from typing import Any
 from infra.provider.ray_api import RayApi
 from infra.provider.resource import Interrupted, Operation, Properties, ResourceError
 
+_EXCEPTION = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b")
+_REASON_CHARACTERS = 500
 _FAILED = ("DEPLOY_FAILED", "UNHEALTHY")
 _REMOVE_SECONDS = 120  # engines get Serve's graceful shutdown time (20 s) and then end; measured 8 to 40 s
 
@@ -176,10 +178,12 @@ def failure(details: dict[str, Any]) -> str:
 
 
 def reason(message: str) -> str:
-    """The line of a Serve message that says why: the last exception of a traceback, else its first line.
+    """What a Serve message says went wrong, in one line: the last exception of a traceback, else the first line.
 
-    Serve's messages wrap the replica's traceback; the exception line is the last one that looks like `Name: text`.
+    Serve's messages wrap the replica's traceback; the exception begins with the last line that looks like `Name: text`,
+    and may go on over several lines (pydantic's do).
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    exceptions = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit|Interrupt)\b", line)]
-    return (exceptions or lines or ["no message"])[-1 if exceptions else 0][:500]
+    starts = [number for number, line in enumerate(lines) if _EXCEPTION.match(line)]
+    told = " ".join(lines[starts[-1] :]) if starts else (lines or ["no message"])[0]
+    return told if len(told) <= _REASON_CHARACTERS else f"{told[:_REASON_CHARACTERS]} ..."

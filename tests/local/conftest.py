@@ -33,11 +33,11 @@ def new_deployment(user: Shell, stack: str, **config: object) -> Deployment:
 
 def destroy(deployment: Deployment) -> None:
     """`pulumi destroy`, and a look at what it left: that has to be nothing."""
-    directory = deployment.head()["directory"]
-    assert processes_of(directory)
+    directories = [head["directory"] for head in deployment.heads()]
     deployment.pulumi("destroy --yes")
-    assert processes_of(directory) == []
-    assert not Path(directory).exists()
+    for directory in directories:
+        assert processes_of(directory) == []
+        assert not Path(directory).exists()
     free = free_port_base()
     assert free <= deployment.port_base, "a port of the destroyed stack is still in use"
 
@@ -46,6 +46,8 @@ def destroy(deployment: Deployment) -> None:
 def pd(user: Shell) -> Iterator[Deployment]:
     """`pulumi up` of the prefill/decode stack, destroyed at the end."""
     deployment = new_deployment(user, PD)
-    deployment.pulumi("up --yes", 900)
-    yield deployment
-    destroy(deployment)
+    try:
+        deployment.pulumi("up --yes", 900)
+        yield deployment
+    finally:
+        destroy(deployment)

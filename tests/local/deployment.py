@@ -41,9 +41,13 @@ class Deployment:
 
     def head(self) -> dict[str, Any]:
         """Outputs of the stack's Ray head, from Pulumi's state."""
+        return self.heads()[0]
+
+    def heads(self) -> list[dict[str, Any]]:
+        """None or one: the stack's Ray head, if it was made."""
         state = json.loads(self.pulumi("stack export"))
-        heads = [r["outputs"] for r in state["deployment"]["resources"] if r["type"] == "pd:index:LocalRayCluster"]
-        return heads[0]
+        resources = state["deployment"].get("resources", [])
+        return [resource["outputs"] for resource in resources if resource["type"] == "pd:index:LocalRayCluster"]
 
     def ray(self) -> RayApi:
         head = self.head()

@@ -16,11 +16,13 @@ def test_ctrl_c_leaves_nothing_then_the_same_tokens_come_out_of_both(user: Shell
     assert "Traceback" not in stopped.text
     assert _running_heads() == before, "something of the interrupted update is still there"
 
-    aggregated.pulumi("up --yes", 900)
-    ours, theirs = aggregated.answers(), pd.answers()
-    for length, one, other in zip(PROMPT_LENGTHS, ours, theirs, strict=True):
-        assert one == other, f"a prompt of {length} tokens is answered differently"
-    destroy(aggregated)
+    try:
+        aggregated.pulumi("up --yes", 900)
+        ours, theirs = aggregated.answers(), pd.answers()
+        for length, one, other in zip(PROMPT_LENGTHS, ours, theirs, strict=True):
+            assert one == other, f"a prompt of {length} tokens is answered differently"
+    finally:
+        destroy(aggregated)
 
 
 def _running_heads() -> set[str]:

@@ -26,6 +26,14 @@ def test_the_last_exception_is_the_reason() -> None:
     assert reason(REPLICA_FAILED) == "ValueError: Unknown engine argument: max_num_seq"
 
 
+def test_an_exception_of_several_lines_is_told_whole_in_one() -> None:
+    message = (
+        REPLICA_FAILED + "pydantic.ValidationError: 1 validation error\n  Value error, max_num_batched_tokens (100)\n"
+    )
+    assert reason(message) == "pydantic.ValidationError: 1 validation error Value error, max_num_batched_tokens (100)"
+    assert len(reason("ValueError: " + "x" * 10_000)) < 600
+
+
 @pytest.mark.parametrize("message", ["Deployment was cancelled", "  Deployment was cancelled\nsecond line"])
 def test_a_message_without_a_traceback_is_shown_by_its_first_line(message: str) -> None:
     assert reason(message) == "Deployment was cancelled"
