@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
+.NOTPARALLEL:
 
 # The toolchain script needs a Python with tomllib; it finds or asks for the 3.12 that the project itself runs on.
 BOOTSTRAP := $(shell for p in python3 python3.12 python3.13 python3.11; do \
@@ -36,7 +37,7 @@ stacks: tools ## Register every shipped stack in the current Pulumi backend (a l
 benchmark: toolchain-benchmark ## Measure the selected stack (STACK=name another, RESUME=1 goes on, SCENARIO=, RATES=)
 	@$(ENTER)
 	target=$$(pulumi stack output benchmark --json $(if $(STACK),--stack $(STACK)))
-	$(BENCHMARKS) run - --results "$(RESULTS)" $(if $(RESUME),--resume) $(if $(SCENARIO),--scenario $(SCENARIO)) \
+	$(BENCHMARKS) run - --results "$(RESULTS)" $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario $(SCENARIO)) \
 		$(if $(RATES),--rates $(RATES)) <<<"$$target"
 
 scenarios: tools ## List the benchmark scenarios

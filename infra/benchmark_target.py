@@ -51,9 +51,16 @@ def benchmark_target(
 
 
 def _commit() -> str:
-    """The checkout's commit, or nothing when it is no git checkout."""
+    """The checkout's commit, with `-dirty` behind it when files differ from it; nothing when it is no git checkout."""
     root = Path(__file__).resolve().parent.parent
-    found = subprocess.run(
-        ["git", "-C", root, "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip()
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root:
+            return ""  # unpacked inside another repository
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""

@@ -12,6 +12,8 @@ from serving.errors import ConfigError
 from serving.stack import Stack
 from tools.toolchain.errors import ToolchainError
 
+_MESSAGE_SHOWN = 32  # exit code that tells Pulumi's executor so (sdk/v3, pulumi-language-python-exec)
+
 
 def deploy() -> None:
     """Deploy the selected stack. A setting that cannot work ends the program with one line and nothing registered."""
@@ -19,7 +21,9 @@ def deploy() -> None:
         stack = read_settings()
         _deploy(stack)
     except (ConfigError, ToolchainError, BenchmarkError) as error:
-        raise pulumi.RunError(str(error)) from None
+        # Not pulumi.RunError: that adds "an unhandled error occurred" behind the line that says it all.
+        pulumi.log.error(str(error))
+        raise SystemExit(_MESSAGE_SHOWN) from None
 
 
 def _deploy(stack: Stack) -> None:

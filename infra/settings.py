@@ -1,6 +1,7 @@
 """The only reader of Pulumi configuration."""
 
 import json
+from contextlib import suppress
 
 import pulumi
 
@@ -24,6 +25,7 @@ def read_settings() -> Stack:
 
 def _value(text: str) -> object:
     """Pulumi hands every value over as text; objects and lists as JSON."""
-    if text[:1] in "{[":
-        return json.loads(text)
+    if text.startswith(("{", "[")):
+        with suppress(ValueError):
+            return json.loads(text)
     return {"true": True, "false": False}.get(text, text)

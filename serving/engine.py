@@ -16,12 +16,13 @@ from serving.platforms import Platform
 from serving.topology import Role, Topology
 
 KV_CONNECTOR = "NixlConnector"
+_NOT_A_CHOICE = {"kv_transfer_config": "topology", "tensor_parallel_size": "platform"}
 
 
 class EngineArguments(BaseModel):
     """vLLM arguments a stack file may set; the names are vLLM's own. Unset ones keep the default of this repository."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     max_model_len: int | None = Field(default=None, gt=0, description="longest prompt plus answer, tokens")
     max_num_batched_tokens: int | None = Field(default=None, gt=0, description="tokens one engine step may compute")
@@ -37,8 +38,8 @@ class EngineArguments(BaseModel):
     @model_validator(mode="after")
     def _nothing_twice(self) -> "EngineArguments":
         for key in self.vllm:
-            if key == "kv_transfer_config":
-                raise ConfigError(f"engine.*.vllm.{key}", "follows from the topology", "remove it")
+            if key in _NOT_A_CHOICE:
+                raise ConfigError(f"engine.*.vllm.{key}", f"follows from the {_NOT_A_CHOICE[key]}", "remove it")
             if key in EngineArguments.model_fields:
                 raise ConfigError(f"engine.*.vllm.{key}", "has a key of its own", f"write {key} beside vllm, not in it")
         return self

@@ -5,7 +5,6 @@ the KV proof of a benchmark compares bytes on the wire with tokens x bytes per t
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from serving.errors import ConfigError
 
@@ -31,17 +30,15 @@ class Model:
     """One servable model.
 
     name: the key in stack files and the served model id. repository: Hugging Face id, or None when it is made on the
-    spot. weights_bytes: size of the weights as served. max_model_len: longest context the model was trained for.
+    spot. max_model_len: longest context the model was trained for.
     """
 
     name: str
     repository: str | None
     layers: int
     attention: GroupedQueryAttention | LatentAttention
-    weights_bytes: float
     max_model_len: int
     mixture_of_experts: bool
-    native_dtype: Literal["bfloat16", "float8"]
     source: str
 
 
@@ -50,10 +47,8 @@ QWEN3_235B = Model(
     repository="Qwen/Qwen3-235B-A22B-FP8",
     layers=94,
     attention=GroupedQueryAttention(kv_heads=4, head_dim=128),
-    weights_bytes=236e9,  # 235 B parameters in FP8 and a few layers in BF16
     max_model_len=40960,
     mixture_of_experts=True,
-    native_dtype="float8",
     source="huggingface.co/Qwen/Qwen3-235B-A22B-FP8 config.json",
 )
 
@@ -62,10 +57,8 @@ DEEPSEEK_V3 = Model(
     repository="deepseek-ai/DeepSeek-V3-0324",
     layers=61,
     attention=LatentAttention(kv_lora_rank=512, rope_head_dim=64),
-    weights_bytes=689e9,  # 671 B parameters in FP8, with the multi-token-prediction layer
     max_model_len=163840,
     mixture_of_experts=True,
-    native_dtype="float8",
     source="huggingface.co/deepseek-ai/DeepSeek-V3-0324 config.json",
 )
 
@@ -76,10 +69,8 @@ REHEARSAL = Model(
     repository=None,
     layers=4,
     attention=GroupedQueryAttention(kv_heads=2, head_dim=32),
-    weights_bytes=5e6,
     max_model_len=4096,
     mixture_of_experts=True,
-    native_dtype="bfloat16",
     source="serving/rehearsal_model.py",
 )
 

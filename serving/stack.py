@@ -67,7 +67,7 @@ class Stack(_Settings):
         parse_topology(self.topology)
         local = self.cluster is not None and self.cluster.provider == "local"
         if self.target == "ray":
-            if local == (self.ray is not None):
+            if (self.cluster is not None) == (self.ray is not None) or (self.cluster and not local):
                 raise ConfigError("target", "ray needs exactly one of cluster.provider: local and ray.address")
         elif self.cluster is None or local:
             raise ConfigError("cluster", "target kubernetes needs cluster.provider doks, existing or stack")
@@ -75,6 +75,8 @@ class Stack(_Settings):
             raise ConfigError("ray", "only target: ray takes it", "remove it or set target: ray")
         if self.cluster and (self.cluster.provider == "stack") != (self.cluster.stack is not None):
             raise ConfigError("cluster.stack", "goes with provider: stack and only with it")
+        if local and self.platform != "cpu":
+            raise ConfigError("platform", "a local cluster has CPU replicas only", "set platform: cpu")
         if self.model_.repository is None and self.platform != "cpu":
             raise ConfigError("platform", f"{self.model} rehearses on a CPU", "set platform: cpu")
         for role in EngineSettings.model_fields:
@@ -157,7 +159,7 @@ def _known_keys(location: tuple[int | str, ...]) -> str:
 
 def rehearsal_model_directory() -> Path:
     """Where this machine keeps the rehearsal model, named by the content it is made from."""
-    cache = Path(os.environ.get("PD_MI325X_CACHE", Path.home() / ".cache" / "pd-mi325x"))
+    cache = Path(os.environ.get("PD_MI325X_CACHE") or Path.home() / ".cache" / "pd-mi325x").expanduser().absolute()
     root = Path(__file__).parent
     content = b"".join((root / name).read_bytes() for name in ("rehearsal_model.py", "models.py"))
     content += (root.parent / "LICENSE").read_bytes()

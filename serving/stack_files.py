@@ -1,4 +1,4 @@
-"""Reads the stack files that ship with the repository, without Pulumi: for `render`, `check` and the tests."""
+"""Reads the stack files that ship with the repository, without Pulumi: for `render` and the tests."""
 
 from difflib import get_close_matches
 from pathlib import Path

@@ -24,11 +24,21 @@ def port_base() -> int:
 
 def free_port_base() -> int:
     for base in range(21000, 31000, 400):
-        if all(_free(port) for port in (*range(base, base + 10), base + 100, base + 200, base + 300)):
+        if ports_are_free(base):
             return base
     raise AssertionError("no 400 free ports")
 
 
+def ports_are_free(base: int) -> bool:
+    """Whether nothing listens on the ports a local stack with this portBase takes, on any address of this machine."""
+    return all(_free(port) for port in (*range(base, base + 10), base + 100, base + 200, base + 300))
+
+
 def _free(port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True

@@ -108,5 +108,6 @@ def assert_one_clear_line(answer: Answer, *words: str) -> None:
     """A failed command that says what is wrong in one line, with these words in it, and shows no traceback."""
     assert not answer.ok, f"it should have failed:\n{answer.text}"
     assert "Traceback" not in answer.text, answer.text
+    assert "unhandled" not in answer.text, answer.text
     lines = [line for line in answer.text.splitlines() if all(word in line for word in words)]
     assert lines, f"no line with all of {words} in:\n{answer.text}"

@@ -16,7 +16,7 @@ import tomllib
 from pathlib import Path
 from threading import Lock
 
-from infra.provider.processes import HEAD_VARIABLE, Process, end_leftovers
+from infra.provider.processes import HEAD_VARIABLE, Process, end_leftovers, started_for
 from infra.provider.ray_api import RayApi
 from infra.provider.resource import Operation, Properties, ResourceError
 
@@ -40,12 +40,9 @@ class LocalRayCluster:
             return ["a local Ray head needs Linux; name an existing Ray cluster with ray.address instead"]
         if not Path(news["python"]).exists():
             return ["the CPU runtime environment is missing; run: make toolchain"]
-        if olds and olds.get("ports") == news["ports"]:
-            return []  # the listeners there are, or were, our own
-        busy = [f"{port} ({name})" for name, port in news["ports"].items() if _in_use(port)]
-        if busy:
-            return [f"ports in use: {', '.join(busy)}; free them or set cluster.portBase in the stack file"]
-        return []
+        ours = set(olds["ports"].values()) if olds else set()  # the listeners there are our own: seen to by _start
+        busy = _busy({name: port for name, port in news["ports"].items() if port not in ours})
+        return [busy] if busy else []
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:
         """Any change starts the head anew, in place: a replacement would find the old head's ports in use."""
@@ -64,7 +61,9 @@ class LocalRayCluster:
         return Path(outputs["directory"]).name, outputs
 
     def read(self, resource_id: str, outputs: Properties) -> tuple[Properties, Properties] | None:
-        if not _supervisor(outputs).alive():
+        # A head whose supervisor was killed may have left processes: it exists as long as anything of it does.
+        directory = outputs["directory"]
+        if not (_supervisor(outputs).alive() or Path(directory).exists() or started_for(directory)):
             return None
         return {key: outputs[key] for key in _INPUTS}, outputs
 
@@ -82,6 +81,8 @@ class LocalRayCluster:
                 _stop(self._started_here.pop(), None)
 
     def _start(self, inputs: Properties, operation: Operation) -> Properties:
+        if busy := _busy(inputs["ports"]):
+            raise ResourceError(busy)
         _make_model(inputs, operation)
         # Ray puts Unix sockets below its directory, and their paths may have 107 bytes: so a short one.
         directory = Path(tempfile.mkdtemp(prefix="pd-", dir="/tmp"))
@@ -150,6 +151,7 @@ def _environment(inputs: Properties, token: Path) -> dict[str, str]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),
         HEAD_VARIABLE: str(token.parent),
+        "SPT_NOENV": "1",  # else setproctitle, by which Ray and vLLM rename processes, wipes the line above from them
         **inputs["environment"],
     }
 
@@ -206,6 +208,12 @@ def _stop(outputs: Properties, operation: Operation | None) -> None:
 
 def _supervisor(outputs: Properties) -> Process:
     return Process(**outputs["supervisor"])
+
+
+def _busy(ports: dict[str, int]) -> str:
+    """Which of these ports are in use and what to do about it, or nothing."""
+    busy = [f"{port} ({name})" for name, port in ports.items() if _in_use(port)]
+    return f"ports in use: {', '.join(busy)}; free them or set cluster.portBase in the stack file" if busy else ""
 
 
 def _in_use(port: int) -> bool:

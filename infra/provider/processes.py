@@ -49,12 +49,22 @@ class Process:
 
 def end_leftovers(directory: str) -> None:
     """SIGKILL what was started with `directory` in HEAD_VARIABLE. Only after its supervisor was killed is there any."""
-    marker = f"{HEAD_VARIABLE}={directory}\0".encode()
+    while pids := started_for(directory):
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_POLL_SECONDS)
+
+
+def started_for(directory: str) -> list[int]:
+    """Processes, other than this one, that carry `directory` in HEAD_VARIABLE and have not ended."""
+    marker, found = f"{HEAD_VARIABLE}={directory}\0".encode(), []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # gone meanwhile, or another user's
                 if marker in (entry / "environ").read_bytes():
-                    os.kill(int(entry.name), signal.SIGKILL)
+                    found.append(int(entry.name))
+    return found
 
 
 def _stat(pid: int) -> list[str]:

@@ -12,6 +12,7 @@ import yaml
 
 from infra.provider.resource import ResourceError
 
+_APPLICATIONS = "/api/serve/applications/"
 _SECONDS = 30.0  # one request; the first PUT starts Serve itself, measured 5 s on an idle machine, 20 s on a busy one
 
 
@@ -28,11 +29,13 @@ class RayApi:
         self._verify: str | bool = True
         if ca_file:
             _readable(ca_file, "ray.caFile")
-            self._verify = ca_file
+            self._verify = str(Path(ca_file).expanduser())
         if headers_file:
-            self._session.headers.update(yaml.safe_load(_readable(headers_file, "ray.headersFile")) or {})
+            self._session.headers.update(_headers(headers_file))
         if token_file:
             token = _readable(token_file, "ray.tokenFile").strip()
+            if not token.isascii() or not token.isprintable() or " " in token or not token:
+                raise ResourceError(f"ray.tokenFile: {token_file} does not hold one token and nothing else")
             self._session.headers["Authorization"] = f"Bearer {token}"
 
     def reachable(self) -> bool:
@@ -45,25 +48,38 @@ class RayApi:
 
     def version(self) -> str:
         """Ray's version on the cluster."""
-        return self._request("GET", "/api/ray/version").json()["ray_version"]
+        return self._get("/api/ray/version", "ray_version")
 
     def applications(self) -> dict[str, Any]:
         """Serve's details of all applications: name -> ApplicationDetails (ray.serve.schema)."""
-        return self._request("GET", "/api/serve/applications/").json()["applications"]
+        return self._get(_APPLICATIONS, "applications")
 
     def http_options(self) -> dict[str, Any] | None:
         """Host and port that Serve's proxies really have, or None while Serve does not run."""
-        return self._request("GET", "/api/serve/applications/").json().get("http_options")
+        return self._get(_APPLICATIONS).get("http_options")
 
     def deploy(self, applications: list[dict[str, Any]], http_options: dict[str, Any]) -> None:
-        """Declare the applications that shall exist; Serve removes declared ones that are not in the list."""
+        """Declare the applications that shall exist; Serve removes declared ones that are not in the list.
+
+        A running Serve keeps its own http_options. Its target_capacity, which is everybody's, is declared again.
+        """
         config = {"proxy_location": "EveryNode", "http_options": http_options, "applications": applications}
-        self._request("PUT", "/api/serve/applications/", json=config)
+        if (capacity := self._get(_APPLICATIONS).get("target_capacity")) is not None:
+            config["target_capacity"] = capacity
+        self._request("PUT", _APPLICATIONS, json=config)
 
     def metrics_urls(self) -> list[str]:
         """Prometheus endpoints of the cluster's nodes, as Ray's service discovery names them."""
-        groups = self._request("GET", "/api/prometheus/sd").json()
+        groups = self._get("/api/prometheus/sd")
         return sorted({f"http://{target}/metrics" for group in groups for target in group["targets"]})
+
+    def _get(self, path: str, key: str | None = None) -> Any:
+        """The JSON answer, or what stands under `key` in it."""
+        try:
+            answer = self._request("GET", path).json()
+            return answer if key is None else answer[key]
+        except (ValueError, KeyError, TypeError):
+            raise ResourceError(f"{self.address} does not answer as a Ray dashboard; check ray.address") from None
 
     def _request(self, method: str, path: str, json: Any = None) -> requests.Response:
         try:
@@ -73,6 +89,8 @@ class RayApi:
             )
         except requests.exceptions.SSLError as error:
             raise ResourceError(f"Ray at {self.address}: TLS failed ({_cause(error)}); check ray.caFile") from None
+        except requests.exceptions.InvalidHeader:
+            raise ResourceError(f"ray.headersFile: Ray at {self.address} cannot be sent these headers") from None
         except requests.RequestException as error:
             raise ResourceError(
                 f"Ray at {self.address} cannot be reached ({_cause(error)}); check ray.address and the network"
@@ -92,6 +110,17 @@ def _readable(path: str, key: str) -> str:
         return Path(path).expanduser().read_text()
     except OSError as error:
         raise ResourceError(f"{key}: cannot read {path}: {error.strerror}") from None
+
+
+def _headers(path: str) -> dict[str, str]:
+    """Headers of a YAML file. The errors never quote it: it holds secrets."""
+    try:
+        headers = yaml.safe_load(_readable(path, "ray.headersFile"))
+    except yaml.YAMLError:
+        headers = None
+    if not isinstance(headers, dict) or not all(isinstance(x, str) for pair in headers.items() for x in pair):
+        raise ResourceError(f"ray.headersFile: {path} is not YAML of the form `Name: value`, all text")
+    return headers
 
 
 def _cause(error: Exception) -> str:

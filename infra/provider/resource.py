@@ -18,6 +18,15 @@ class Interrupted(ResourceError):
     """The user pressed Ctrl-C while a resource was being made."""
 
 
+class PartlyUpdated(ResourceError):
+    """An update that was begun and did not end well: the resource has these inputs now, and is not as it should be."""
+
+    def __init__(self, reason: str, inputs: Properties, *, interrupted: bool) -> None:
+        super().__init__(reason)
+        self.inputs = inputs
+        self.interrupted = interrupted
+
+
 @dataclass
 class Operation:
     """One running request of the engine: tells the user what it waits for, and hears of a Ctrl-C.

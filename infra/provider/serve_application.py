@@ -9,13 +9,19 @@ the applications that are not ours, and removing ours leaves them running.
 """
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from infra.provider.ray_api import RayApi
-from infra.provider.resource import Interrupted, Operation, Properties, ResourceError
+from infra.provider.resource import Interrupted, Operation, PartlyUpdated, Properties, ResourceError
 
 _EXCEPTION = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b")
 _REASON_CHARACTERS = 500
+_INPUTS = (
+    *("address", "serviceUrl", "tokenFile", "caFile", "headersFile", "head"),
+    *("rayVersion", "application", "httpOptions", "readyTimeoutSeconds"),
+)
+_PATIENCE_SECONDS = 60.0  # two requests that time out (ray_api.py)
 _FAILED = ("DEPLOY_FAILED", "UNHEALTHY")
 _REMOVE_SECONDS = 120  # engines get Serve's graceful shutdown time (20 s) and then end; measured 8 to 40 s
 
@@ -27,12 +33,16 @@ class ServeApplication:
         if news.get("head"):
             return []  # our own head: it is started by the same update
         try:
-            found = _api(news).version()
+            found, there = _api(news).version(), _api(news).applications()
         except ResourceError as error:
             return [str(error)]
         if found != news["rayVersion"]:
             text = f"Ray at {news['address']} is {found}, this stack is built for {news['rayVersion']} (versions.toml)"
             return [f"{text}; deploy that version there, or choose the platform that matches"]
+        name = news["application"]["name"]
+        # The same config is what an interrupted update of this stack left; another one is somebody's.
+        if not olds and name in there and there[name].get("deployed_app_config") != news["application"]:
+            return [f"Ray at {news['address']} already serves an application {name!r} that this stack did not deploy"]
         return []
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:
@@ -40,23 +50,21 @@ class ServeApplication:
             return ["application"]
         if olds.get("address") != news["address"] and not news.get("head"):
             return ["address"]
-        keys = ("application", "head", "address", "serviceUrl")
-        return any(olds.get(key) != news.get(key) for key in keys)
+        return any(olds.get(key) != news.get(key) for key in _INPUTS)
 
     def planned(self, inputs: Properties) -> Properties:
         return {}
 
     def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        name = inputs["application"]["name"]
-        if name in _api(inputs).applications():
-            operation.say(f"application {name!r} is already there: it is taken over and updated", True)
         try:
-            return name, self._deploy(inputs, operation)
-        except Interrupted:
-            self._withdraw(inputs)  # the user is waiting: Serve ends the replicas on its own
-            raise
-        except ResourceError:
-            self._remove(inputs, operation)  # nothing half-made stays behind
+            return inputs["application"]["name"], self._deploy(inputs, operation)
+        except ResourceError as error:
+            # Nothing half-made stays behind; what goes wrong with that must not hide what went wrong first.
+            with suppress(ResourceError):
+                if isinstance(error, Interrupted):
+                    self._withdraw(inputs)  # the user is waiting: Serve ends the replicas on its own
+                else:
+                    self._remove(inputs, operation)
             raise
 
     def read(self, resource_id: str, outputs: Properties) -> tuple[Properties, Properties] | None:
@@ -68,14 +76,22 @@ class ServeApplication:
             raise
         if details is None or details.get("deployed_app_config") is None:
             return None
-        inputs = {k: v for k, v in outputs.items() if k not in ("metricsUrls", "deployments")}
+        inputs = {key: outputs[key] for key in _INPUTS if key in outputs}
         return {**inputs, "application": details["deployed_app_config"]}, outputs
 
     def update(self, resource_id: str, olds: Properties, news: Properties, operation: Operation) -> Properties:
-        return self._deploy(news, operation)
+        try:
+            return self._deploy(news, operation)
+        except ResourceError as error:
+            # Serve was told: the state has to say so, or going back to the old settings would look like no change.
+            raise PartlyUpdated(str(error), news, interrupted=isinstance(error, Interrupted)) from None
 
     def delete(self, resource_id: str, outputs: Properties, operation: Operation) -> None:
-        self._remove(outputs, operation)
+        try:
+            self._remove(outputs, operation)
+        except ResourceError as error:
+            forget = "if that cluster is gone for good, forget the application with `pulumi state delete`"
+            raise ResourceError(f"{error}; {forget}") from None
 
     def interrupted(self) -> None:
         """A running create or update hears of it through its operation."""
@@ -85,7 +101,7 @@ class ServeApplication:
         api.deploy([*_others(api, wanted["name"]), wanted], inputs["httpOptions"])
         shown = ""
         while True:
-            details = api.applications().get(wanted["name"])
+            details = _patiently(api, operation).get(wanted["name"])
             if details is None:
                 raise ResourceError(f"application {wanted['name']!r} was removed by somebody while it was starting")
             if details["status"] in _FAILED:
@@ -104,17 +120,14 @@ class ServeApplication:
         return {"metricsUrls": api.metrics_urls(), "deployments": sorted(details["deployments"])}
 
     def _remove(self, properties: Properties, operation: Operation) -> None:
-        name, api = properties["application"]["name"], _api(properties)
-        deadline = operation.elapsed + _REMOVE_SECONDS
-        try:
-            self._withdraw(properties)
-            while name in api.applications():
-                operation.wait(f"the replicas of {name!r} to end")
-                if operation.elapsed > deadline:
-                    raise ResourceError(f"application {name!r} is still being removed after {_REMOVE_SECONDS} s")
-        except ResourceError:
-            if not properties.get("head") or api.reachable():
-                raise  # on our own head that is gone, the application is gone too
+        name, deadline = properties["application"]["name"], operation.elapsed + _REMOVE_SECONDS
+        if properties.get("head") and not _reachable(properties):
+            return  # our own head is gone, and the application with it
+        self._withdraw(properties)
+        while name in _patiently(_api(properties), operation):
+            operation.wait(f"the replicas of {name!r} to end")
+            if operation.elapsed > deadline:
+                raise ResourceError(f"application {name!r} is still being removed after {_REMOVE_SECONDS} s")
 
     def _withdraw(self, properties: Properties) -> None:
         name, api = properties["application"]["name"], _api(properties)
@@ -129,6 +142,26 @@ def _api(properties: Properties) -> RayApi:
         ca_file=properties.get("caFile"),
         headers_file=properties.get("headersFile"),
     )
+
+
+def _reachable(properties: Properties) -> bool:
+    """Whether the head answers; a head that is gone has taken its token file along."""
+    try:
+        return _api(properties).reachable()
+    except ResourceError:
+        return False
+
+
+def _patiently(api: RayApi, operation: Operation) -> dict[str, Any]:
+    """The applications, through a dashboard that is busy: one that does not answer for a while has not failed."""
+    deadline = operation.elapsed + _PATIENCE_SECONDS
+    while True:
+        try:
+            return api.applications()
+        except ResourceError:
+            if operation.elapsed > deadline:
+                raise
+            operation.wait("the Ray dashboard to answer again")
 
 
 def _others(api: RayApi, name: str) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """gRPC side of the `pd` provider: Pulumi's ResourceProvider service over the resources of this package."""
 
+import os
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +17,15 @@ from pulumi.runtime.proto import (
     plugin_pb2,
     provider_pb2,
     provider_pb2_grpc,
+    status_pb2,
 )
 
-from infra.provider.resource import Interrupted, Operation, Properties, Resource, ResourceError
+from infra.provider.resource import Interrupted, Operation, PartlyUpdated, Properties, Resource, ResourceError
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"  # Pulumi's wire value of an output not known yet (sdk rpc.UNKNOWN)
 _MAX_MESSAGE = 400 * 1024 * 1024  # bytes; the limit Pulumi's own SDKs use
 _CLEAN_UP_SECONDS = 60
+_PARENT_SECONDS = 2.0
 
 
 def _properties(message: struct_pb2.Struct) -> Properties:
@@ -44,6 +47,19 @@ def _struct(properties: Properties) -> struct_pb2.Struct:
     return message
 
 
+class _PartlyUpdatedStatus(grpc.Status):
+    """Tells the engine to record the new inputs, mark the resource as not ready, and update it next time."""
+
+    def __init__(self, resource_id: str, error: PartlyUpdated) -> None:
+        self.code, self.details = grpc.StatusCode.UNKNOWN, str(error)
+        detail = provider_pb2.ErrorResourceInitFailed(
+            id=resource_id, properties=_struct(error.inputs), inputs=_struct(error.inputs), reasons=[str(error)]
+        )
+        status = status_pb2.Status(code=self.code.value[0], message=str(error))
+        status.details.add().Pack(detail)
+        self.trailing_metadata = (("grpc-status-details-bin", status.SerializeToString()),)
+
+
 def _unknown(value: Any) -> bool:
     if isinstance(value, dict):
         return any(_unknown(item) for item in value.values())
@@ -60,6 +76,10 @@ def _one_line_errors(method: Any) -> Any:
         try:
             with self.running():
                 return method(self, request, context)
+        except PartlyUpdated as error:
+            if error.interrupted:
+                self.take_back()
+            context.abort_with_status(_PartlyUpdatedStatus(request.id, error))
         except ResourceError as error:
             if isinstance(error, Interrupted):
                 self.take_back()
@@ -205,6 +225,8 @@ def serve(resources: dict[str, Resource], engine: str) -> None:
     server.start()
     print(port, flush=True)
     try:
-        server.wait_for_termination()
+        parent = os.getppid()
+        while os.getppid() == parent:  # an engine that was killed cannot end its plugins
+            server.wait_for_termination(timeout=_PARENT_SECONDS)
     except KeyboardInterrupt:  # the engine is done with this plugin; what still runs is a clean-up after Ctrl-C
         server.stop(grace=_CLEAN_UP_SECONDS).wait()

@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+_POLL_SECONDS = 0.5
 _GRACE_SECONDS = 10.0  # `ray start --block` ends its own daemons on SIGTERM; measured 2 to 5 s
 
 
@@ -40,24 +41,30 @@ def descendants(ancestor: int) -> list[int]:
     return found
 
 
-def end_descendants(ancestor: int, grace_seconds: float) -> None:
-    """SIGTERM to the direct children, then SIGKILL to everything that is left after the grace period."""
-    for pid in descendants(ancestor)[:1]:
-        _signal(pid, signal.SIGTERM)
+def end_descendants(command: int, grace_seconds: float) -> None:
+    """SIGTERM to the command, then SIGKILL to every descendant that is left after the grace period."""
+    _signal(command, signal.SIGTERM)
     deadline = time.monotonic() + grace_seconds
-    while time.monotonic() < deadline and _alive_descendants(ancestor):
+    while time.monotonic() < deadline and _alive_descendants():
         time.sleep(0.1)
-    while pids := _alive_descendants(ancestor):
+    while pids := _alive_descendants():
         for pid in pids:
             _signal(pid, signal.SIGKILL)
         time.sleep(0.05)
 
 
-def _alive_descendants(ancestor: int) -> list[int]:
+def _alive_descendants() -> list[int]:
+    _reap()
+    return descendants(os.getpid())
+
+
+def _reap() -> dict[int, int]:
+    """Collect the children that have ended, adopted orphans included: process id -> exit code."""
+    ended: dict[int, int] = {}
     with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:  # reap adopted orphans
-            pass
-    return descendants(ancestor)
+        while (status := os.waitpid(-1, os.WNOHANG))[0]:
+            ended[status[0]] = os.waitstatus_to_exitcode(status[1])
+    return ended
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
@@ -65,32 +72,28 @@ def _signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _starter_is_gone() -> bool:
-    """True when the pipe was closed without a word. Blocks until the starter says `keep` or is gone."""
-    while True:
-        readable, _, _ = select.select([0], [], [], 0.5)
-        if readable:
-            return os.read(0, 16).strip() != b"keep"
-
-
 def main(command: list[str]) -> int:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def end(*_: object) -> None:
-        raise SystemExit(0)
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        if _starter_is_gone():
-            return 1
-        while child.poll() is None:
-            time.sleep(0.5)
-        return child.returncode
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        end_descendants(os.getpid(), _GRACE_SECONDS)
+    ending: list[int] = []
+    signal.signal(signal.SIGTERM, lambda *_: ending.append(0))
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    starter_is_there = True
+    while not ending:
+        if starter_is_there:
+            readable, _, _ = select.select([0], [], [], _POLL_SECONDS)
+            if readable:
+                starter_is_there = False
+                if os.read(0, 16).strip() != b"keep":
+                    ending.append(1)
+        else:
+            time.sleep(_POLL_SECONDS)
+        if child.pid in (ended := _reap()):
+            ending.append(ended[child.pid])
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    end_descendants(child.pid, _GRACE_SECONDS)
+    return ending[0]
 
 
 if __name__ == "__main__":

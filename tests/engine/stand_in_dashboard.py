@@ -25,6 +25,9 @@ class Dashboard:
         self.message = ""
         self.configs: dict[str, dict[str, Any]] = {}
         self.deployed: dict[str, float] = {}
+        self.target_capacity: float | None = None
+        self.broken = False
+        self.page: str | None = None  # what a web server that is no dashboard would say
         self.puts = 0
         dashboard = self
 
@@ -47,9 +50,13 @@ class Dashboard:
                 return self.headers.get("Authorization") == f"Bearer {TOKEN}"
 
             def _answer(self, body: object) -> None:
+                if dashboard.broken:
+                    self.send_error(503)
+                    return
                 self.send_response((200 if body is not None else 404) if self._allowed() else 401)
                 self.end_headers()
-                self.wfile.write(json.dumps(body if self._allowed() else "token missing or wrong").encode())
+                text = json.dumps(body if self._allowed() else "token missing or wrong")
+                self.wfile.write((dashboard.page or text).encode())
 
             def log_message(self, format: str, *args: object) -> None:
                 """Quiet."""
@@ -76,11 +83,13 @@ class Dashboard:
         if path == "/api/prometheus/sd":
             return [{"targets": ["127.0.0.1:1"], "labels": {}}]
         if path == "/api/serve/applications/":
-            return {"applications": {name: self._details(name) for name in self.configs}}
+            applications = {name: self._details(name) for name in self.configs}
+            return {"applications": applications, "target_capacity": self.target_capacity}
         return None
 
     def put(self, body: dict[str, Any]) -> None:
         self.puts += 1
+        self.target_capacity = body.get("target_capacity")
         declared = {application["name"]: application for application in body["applications"]}
         for name, config in declared.items():
             if self.configs.get(name) != config:

@@ -32,6 +32,8 @@ def assert_nothing_made(shell: Shell) -> None:
         ({"model": None}, ("missing configuration value", "model")),  # Pulumi's own check of Pulumi.yaml
         ({"cluster": None}, ("pd-mi325x:target", "cluster.provider", "ray.address")),
         ({"scenario": "rehearse"}, ("pd-mi325x:scenario", "unknown scenario", "rehearsal")),
+        ({"platform": "rocm"}, ("pd-mi325x:platform", "CPU replicas only")),
+        ({"engine": {"all": {"max_num_seqs": True}}}, ("engine.all.max_num_seqs", "integer")),
         ({"platform": "tpu"}, ("pd-mi325x:platform", "rocm")),
     ],
 )
@@ -60,10 +62,30 @@ def test_a_wrong_token(remote: Shell, dashboard: Dashboard, tmp_path: Path) -> N
     ray = {"address": dashboard.url, "tokenFile": f"{tmp_path}/other", "serviceUrl": "http://127.0.0.1:1"}
     remote.write_stack("remote", ray=ray)
     assert_one_clear_line(remote.run("pulumi up --yes"), "ray.tokenFile", "cannot read")
-    (remote.checkout.parent / "other").write_text("not the token")
+    (remote.checkout.parent / "other").write_text("secret-one\nsecret-two\n")
+    two = remote.run("pulumi up --yes")
+    assert_one_clear_line(two, "ray.tokenFile", "one token")
+    assert "secret-" not in two.text
+    (remote.checkout.parent / "other").write_text("not-the-token")
     assert_one_clear_line(remote.run("pulumi up --yes"), dashboard.url, "refused the token", "ray.tokenFile")
     assert_nothing_made(remote)
     assert dashboard.puts == 0
+
+
+@pytest.mark.parametrize("content", ["X-Key: [secret-header", "secret-header", "X-Key: 7"])
+def test_a_headers_file_that_is_none_is_not_quoted(remote: Shell, dashboard: Dashboard, content: str) -> None:
+    file = remote.checkout / "headers.yaml"
+    file.write_text(content)
+    ray = {"address": dashboard.url, "headersFile": str(file), "serviceUrl": "http://127.0.0.1:1"}
+    remote.write_stack("remote", ray=ray)
+    up = remote.run("pulumi up --yes")
+    assert_one_clear_line(up, "ray.headersFile", "headers.yaml")
+    assert "secret-header" not in up.text
+
+
+def test_an_address_that_is_no_dashboard(remote: Shell, dashboard: Dashboard) -> None:
+    dashboard.page = "<html>please log in</html>"
+    assert_one_clear_line(remote.run("pulumi up --yes"), dashboard.url, "Ray dashboard", "ray.address")
 
 
 def test_another_ray_version(remote: Shell, dashboard: Dashboard) -> None:

@@ -1,7 +1,10 @@
 """The life of a Serve application on a cluster that others use too. The dashboard is a stand-in, the engine is real."""
 
+import time
+from pathlib import Path
+
 from tests.engine.stand_in_dashboard import Dashboard
-from tests.shell import Shell
+from tests.shell import Shell, assert_one_clear_line
 
 OTHERS = {"name": "somebody-elses", "import_path": "their:app", "route_prefix": "/theirs"}
 
@@ -58,6 +61,71 @@ def test_an_application_that_fails_shows_the_replicas_own_error_and_is_withdrawn
 
     dashboard.outcome = "RUNNING"
     assert remote.run("pulumi up --yes").ok
+
+
+def test_an_update_that_fails_is_not_forgotten(remote: Shell, dashboard: Dashboard) -> None:
+    """Going back to the old settings is a change: the cluster has the new ones."""
+    assert remote.run("pulumi up --yes").ok
+    good = dashboard.configs["llm"]
+    dashboard.outcome, dashboard.message = "UNHEALTHY", "RuntimeError: no memory"
+    remote.write_stack("remote", engine={"all": {"max_num_seqs": 100_000}})
+    assert "no memory" in remote.run("pulumi up --yes").text
+    assert dashboard.configs["llm"] != good
+
+    dashboard.outcome = "RUNNING"
+    remote.write_stack("remote", engine=None)
+    up = remote.run("pulumi up --yes")
+    assert up.ok, up.text
+    assert dashboard.configs["llm"] == good
+
+
+def test_ctrl_c_in_an_update_is_not_forgotten_either(remote: Shell, dashboard: Dashboard) -> None:
+    assert remote.run("pulumi up --yes").ok
+    good = dashboard.configs["llm"]
+    dashboard.outcome = "DEPLOYING"
+    remote.write_stack("remote", engine={"all": {"max_num_seqs": 100_000}})
+    assert remote.interrupt("exec pulumi up --yes", after="replicas Prefill").code != 0
+    dashboard.outcome = "RUNNING"
+    remote.write_stack("remote", engine=None)
+    assert remote.run("pulumi up --yes").ok
+    assert dashboard.configs["llm"] == good
+
+
+def test_a_dashboard_that_stumbles_does_not_fail_the_update(remote: Shell, dashboard: Dashboard) -> None:
+    dashboard.outcome = "DEPLOYING"
+    with remote.start("pulumi up --yes") as up:
+        assert up.stdout is not None
+        while "replicas Prefill" not in up.stdout.readline():
+            pass
+        dashboard.broken = True
+        time.sleep(3)
+        dashboard.broken, dashboard.outcome = False, "RUNNING"
+        text = up.stdout.read()
+    assert up.returncode == 0, text
+
+
+def test_somebody_elses_application_of_the_same_name_is_left_alone(remote: Shell, dashboard: Dashboard) -> None:
+    theirs = {"name": "llm", "import_path": "their:app", "route_prefix": "/"}
+    dashboard.put({"applications": [theirs], "target_capacity": 40})
+    assert_one_clear_line(remote.run("pulumi up --yes"), dashboard.url, "already serves an application 'llm'")
+    assert dashboard.configs == {"llm": theirs}
+
+
+def test_the_clusters_target_capacity_survives(remote: Shell, dashboard: Dashboard) -> None:
+    dashboard.put({"applications": [], "target_capacity": 40})
+    assert remote.run("pulumi up --yes").ok
+    assert dashboard.target_capacity == 40
+
+
+def test_a_moved_token_file_is_a_change(remote: Shell, dashboard: Dashboard, tmp_path: Path) -> None:
+    assert remote.run("pulumi up --yes").ok
+    moved = tmp_path / "moved"
+    (tmp_path / "token").rename(moved)
+    ray = {"address": dashboard.url, "tokenFile": str(moved), "serviceUrl": "http://127.0.0.1:1"}
+    remote.write_stack("remote", ray=ray)
+    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi refresh --yes").ok
+    assert remote.run("pulumi destroy --yes").ok
 
 
 def test_ctrl_c_takes_the_application_back_and_a_rerun_works(remote: Shell, dashboard: Dashboard) -> None:

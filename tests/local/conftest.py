@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import free_port_base
+from tests.conftest import free_port_base, ports_are_free
 from tests.local.deployment import Deployment, processes_of
 from tests.shell import Shell, copy_of_checkout
 
@@ -38,8 +38,7 @@ def destroy(deployment: Deployment) -> None:
     for directory in directories:
         assert processes_of(directory) == []
         assert not Path(directory).exists()
-    free = free_port_base()
-    assert free <= deployment.port_base, "a port of the destroyed stack is still in use"
+    assert ports_are_free(deployment.port_base), "a port of the destroyed stack is still in use"
 
 
 @pytest.fixture(scope="session")

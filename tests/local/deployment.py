@@ -10,7 +10,6 @@ from typing import Any
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
-from infra.provider.processes import HEAD_VARIABLE
 from infra.provider.ray_api import RayApi
 from tests.shell import Shell
 
@@ -96,14 +95,16 @@ def prompts() -> list[list[int]]:
     return [[draw.randrange(1, 1024) for _ in range(length)] for length in PROMPT_LENGTHS]
 
 
-def processes_of(directory: str) -> list[int]:
-    """Processes that were started for the Ray head in `directory`."""
-    marker, found = f"{HEAD_VARIABLE}={directory}".encode(), []
+def processes_of(directory: str) -> list[str]:
+    """Processes that have to do with the Ray head in `directory`: named in their environment, or a file they hold."""
+    found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if marker in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
+                marked = f"={directory}".encode() in (entry / "environ").read_bytes()
+                holds = any(str(file.readlink()).startswith(directory) for file in (entry / "fd").iterdir())
+                if marked or holds:
+                    found.append(f"{entry.name} {(entry / 'comm').read_text().strip()}")
             except OSError:
                 continue
     return found

@@ -75,6 +75,13 @@ def test_a_starter_that_dies_without_a_word_takes_all_with_it(
     assert not grandchild.alive()
 
 
+def test_a_command_that_ends_at_once_is_reported_while_the_starter_still_waits() -> None:
+    command = [sys.executable, "-m", "infra.provider.supervisor", sys.executable, "-c", "raise SystemExit(7)"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as supervisor:
+        assert becomes(lambda: supervisor.poll() is not None)
+        assert supervisor.returncode == 7
+
+
 def test_a_starter_that_said_keep_may_go(supervised: tuple["subprocess.Popen[str]", Process]) -> None:
     supervisor, grandchild = supervised
     assert supervisor.stdin is not None
