@@ -14,7 +14,9 @@ from pydantic import BaseModel
 
 from benchmarks.metrics import Counters
 from benchmarks.records import Request
+from benchmarks.replicas import replica_changes
 from benchmarks.target import Target
+from serving.kv_bytes import kv_bytes_moved
 
 BYTES = "ray_pd_kv_bytes_transferred_total"
 TRANSFERS = "ray_pd_kv_transfers_total"
@@ -39,6 +41,7 @@ class KvProof(BaseModel):
     """Verdict and numbers. Bytes are bytes, tokens are tokens; None means that the service does not report it.
 
     `decode_computed_tokens` are prompt tokens that decode computed itself instead of receiving their KV.
+    `replica_changes` says, a sentence each, that the replicas were not the same all the time.
     """
 
     verdict: Literal["proven", "failed", "not applicable"]
@@ -53,15 +56,15 @@ class KvProof(BaseModel):
     decode_computed_tokens: int | None = None
     decode_cached_tokens: int = 0
     foreign_requests: int | None = None
-
-
-def prompt_bytes(tokens: int, block_size: int, bytes_per_token: int) -> int:
-    """Bytes of one prompt's KV cache in transit: whole blocks, ceil(tokens / block) × block × bytes per token."""
-    return math.ceil(tokens / block_size) * block_size * bytes_per_token
+    replica_changes: list[str] = []
 
 
 def all_counted(target: Target, requests: Sequence[Request], delta: Counters) -> bool:
-    """True when the counters account for every request, so that waiting longer adds nothing."""
+    """True when the counters account for every request.
+
+    Somebody else's requests may stand in for ours that a replica has not exported yet, so this alone is no reason to
+    stop waiting.
+    """
     if target.deployment.kind == "pd":
         return prove_kv(target, requests, delta).verdict == "proven"
     return (delta.total(ANSWERED) or 0) >= len(requests)
@@ -74,7 +77,7 @@ def prove_kv(target: Target, requests: Sequence[Request], delta: Counters) -> Kv
     and answered.
     """
     if target.deployment.kind != "pd" or target.kv is None:
-        return _foreign_only(requests, delta)
+        return _foreign_only(target, requests, delta)
     reasons: list[str] = []
     known = [request.prompt_tokens for request in requests if request.prompt_tokens is not None]
     if len(known) < len(requests):
@@ -82,7 +85,7 @@ def prove_kv(target: Target, requests: Sequence[Request], delta: Counters) -> Kv
             f"{len(requests) - len(known)} of {len(requests)} answers carry no token count: their KV bytes are unknown"
         )
     cached, computed = _decode_prompt_tokens(delta)
-    whole = sum(prompt_bytes(tokens, target.kv.block_size, target.kv.bytes_per_token) for tokens in known)
+    whole = sum(kv_bytes_moved(tokens, target.kv.block_size, target.kv.bytes_per_token) for tokens in known)
     proof = KvProof(
         verdict="failed",
         reasons=[],
@@ -96,17 +99,17 @@ def prove_kv(target: Target, requests: Sequence[Request], delta: Counters) -> Kv
         failures={label: round(delta.total(name) or 0) for label, name in FAILURES.items()},
         decode_computed_tokens=computed,
         decode_cached_tokens=cached,
+        replica_changes=replica_changes(delta.only(WATCHED), target.deployment.replicas),
     )
     proof.foreign_requests = _foreign(proof, target.deployment.transfers_per_request)
-    proof.reasons = [*reasons, *_complaints(proof, delta)]
+    proof.reasons = [*reasons, *_complaints(proof)]
     proof.verdict = "failed" if proof.reasons else "proven"
     return proof
 
 
-def _complaints(proof: KvProof, delta: Counters) -> list[str]:
+def _complaints(proof: KvProof) -> list[str]:
     reasons = [f"{count} {label}" for label, count in proof.failures.items() if count]
-    if any(value < 0 for value in delta.only(WATCHED).values.values()):
-        reasons.append("a counter went backwards: a replica was restarted in the interval")
+    reasons += proof.replica_changes
     if proof.counted_bytes is None or proof.counted_transfers is None:
         reasons.append("the service reports no KV transfer at all: this is not prefill/decode disaggregation")
         return reasons
@@ -149,10 +152,16 @@ def _foreign(proof: KvProof, transfers_per_request: int) -> int | None:
     return max(0, math.ceil(surplus / transfers_per_request))
 
 
-def _foreign_only(requests: Sequence[Request], delta: Counters) -> KvProof:
+def _foreign_only(target: Target, requests: Sequence[Request], delta: Counters) -> KvProof:
     answered = delta.total(ANSWERED)
     surplus = max(0, round(answered - len(requests))) if answered is not None else None
-    return KvProof(verdict="not applicable", reasons=[], requests=len(requests), foreign_requests=surplus)
+    return KvProof(
+        verdict="not applicable",
+        reasons=[],
+        requests=len(requests),
+        foreign_requests=surplus,
+        replica_changes=replica_changes(delta.only(WATCHED), target.deployment.replicas),
+    )
 
 
 def _whole(value: float | None) -> int | None:

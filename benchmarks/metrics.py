@@ -26,19 +26,26 @@ class Settling:
     """How long to wait for counters. Seconds.
 
     quiet_s: counters that have not moved for this long have settled; two and a half export intervals, so that one late
-    export is not taken for silence. limit_s: give up waiting. poll_s: time between scrapes.
+    export is not taken for silence. confirm_s: the same once everything is counted that was waited for; one export
+    interval and a scrape, because replicas export at different moments, and another one may still have something to
+    show. limit_s: give up waiting. poll_s: time between scrapes.
     """
 
     quiet_s: float = 2.5 * EXPORT_INTERVAL_S
+    confirm_s: float = EXPORT_INTERVAL_S + 1.0
     limit_s: float = 12 * EXPORT_INTERVAL_S
     poll_s: float = 1.0
 
 
 @dataclass(frozen=True)
 class Counters:
-    """All samples of one scrape of all endpoints: (name, labels) to value."""
+    """All samples of one scrape of all endpoints: (name, labels) to value.
+
+    In the difference of two scrapes, `gone` are the series that only the earlier one has.
+    """
 
     values: Mapping[Series, float]
+    gone: frozenset[Series] = frozenset()
 
     def total(self, name: str) -> float | None:
         """Sum over all label sets; None when no such series exists."""
@@ -51,11 +58,13 @@ class Counters:
 
     def since(self, earlier: Counters) -> Counters:
         """The increase from `earlier` to this; a series that was not there before counts from 0."""
-        return Counters({key: value - earlier.values.get(key, 0.0) for key, value in self.values.items()})
+        increase = {key: value - earlier.values.get(key, 0.0) for key, value in self.values.items()}
+        return Counters(increase, frozenset(earlier.values.keys() - self.values.keys()))
 
     def only(self, names: Sequence[str]) -> Counters:
         """Just the series of these names."""
-        return Counters({key: value for key, value in self.values.items() if key[0] in names})
+        kept = {key: value for key, value in self.values.items() if key[0] in names}
+        return Counters(kept, frozenset(key for key in self.gone if key[0] in names))
 
 
 def parse(text: str) -> Counters:
@@ -83,17 +92,41 @@ def scrape_text(url: str) -> str:
 
 
 def scrape(urls: Sequence[str], keep: Path | None = None) -> Counters:
-    """Scrape all endpoints once; with `keep`, write each text to `keep`-<index>.prom. Raises BenchmarkError."""
+    """Scrape all endpoints once; with `keep`, write each text to `keep`-<index>.prom. Raises BenchmarkError.
+
+    Files are written once every endpoint has answered, so that they always are one whole scrape.
+    """
     merged: dict[Series, float] = {}
-    for index, url in enumerate(urls):
-        text = scrape_text(url)
-        if keep is not None:
-            keep.with_name(f"{keep.name}-{index}.prom").write_text(text, encoding="utf-8")
+    texts = [scrape_text(url) for url in urls]
+    for url, text in zip(urls, texts, strict=True):
         try:
             merged.update(parse(text).values)
         except ValueError as error:
             raise BenchmarkError(f"metrics endpoint {url} does not speak Prometheus text: {error}") from None
+    if keep is not None:
+        for index, text in enumerate(texts):
+            keep.with_name(f"{keep.name}-{index}.prom").write_text(text, encoding="utf-8")
     return Counters(merged)
+
+
+def read_patiently(
+    read: Callable[[], Counters], say: Callable[[str], None], limits: Settling | None = None, start: float | None = None
+) -> Counters:
+    """Read, again and again where that fails: one slow answer must not cost a measured rate.
+
+    Raises BenchmarkError with the last failure once `limit_s` have passed since `start` (default: since this call).
+    """
+    limits = limits or Settling()
+    start = time.monotonic() if start is None else start
+    while True:
+        try:
+            return read()
+        except BenchmarkError as error:
+            waited = time.monotonic() - start
+            if waited >= limits.limit_s:
+                raise BenchmarkError(f"{error} (given up after {waited:.0f} s)") from None
+            say(f"trying again ({waited:.0f} s of at most {limits.limit_s:.0f} s): {error}")
+        time.sleep(limits.poll_s)
 
 
 def settle(
@@ -103,21 +136,23 @@ def settle(
     say: Callable[[str], None],
     limits: Settling | None = None,
 ) -> Counters:
-    """Read until `complete` says that all is counted, or the counters `names` have been quiet, or time is up.
+    """Read until the counters `names` have been quiet, for a shorter time where `complete` holds, or time is up.
 
-    Returns the last reading. It judges nothing: incomplete counters are for the proof to name.
+    Returns the last reading. It judges nothing: incomplete counters are for the proof to name. A reading that fails is
+    repeated; raises BenchmarkError when it still fails when time is up.
     """
     limits = limits or Settling()
-    start = changed = time.monotonic()
-    last = read()
-    while not complete(last):
+    start = time.monotonic()
+    last = read_patiently(read, say, limits, start)
+    changed = time.monotonic()
+    while True:
         now = time.monotonic()
-        if now - changed >= limits.quiet_s or now - start >= limits.limit_s:
+        quiet = limits.confirm_s if complete(last) else limits.quiet_s
+        if now - changed >= quiet or now - start >= limits.limit_s:
             return last
         say(f"waiting for the service's counters ({now - start:.0f} s of at most {limits.limit_s:.0f} s)")
         time.sleep(limits.poll_s)
-        fresh = read()
+        fresh = read_patiently(read, say, limits, start)
         if fresh.only(names) != last.only(names):
             changed = time.monotonic()
         last = fresh
-    return last

@@ -6,10 +6,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+from benchmarks.guard import RELIEVED
+
+GUARD = Path(__file__).with_name("guard.py")
 # AIPerf needs a moment to end its workers after SIGINT; it is killed when it takes longer.
 POLITE_S = 5.0
 TICK_S = 0.5
@@ -21,7 +25,8 @@ def run_in_group(argv: list[str], environment: dict[str, str], log: Path, tick: 
     """Run a program to its end with output to `log`, calling `tick` with the seconds since its start twice a second.
 
     Returns its exit code. Whatever ends this call (the end of the program, Ctrl-C, a signal turned into an exception,
-    an error in `tick`), the whole process group is gone when it returns.
+    an error in `tick`), the whole process group is gone when it returns. When this process itself is killed, its guard
+    ends the group.
     """
     start = time.monotonic()
     with log.open("ab") as sink:
@@ -33,7 +38,9 @@ def run_in_group(argv: list[str], environment: dict[str, str], log: Path, tick: 
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    guard: subprocess.Popen[bytes] | None = None
     try:
+        guard = _guard(child.pid)
         while child.poll() is None:
             tick(time.monotonic() - start)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -44,8 +51,18 @@ def run_in_group(argv: list[str], environment: dict[str, str], log: Path, tick: 
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
         try:
             _end_group(child)
+            if guard is not None:
+                guard.communicate(RELIEVED)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _guard(group: int) -> subprocess.Popen[bytes]:
+    """Start the guard of a group. Its session of its own keeps Ctrl-C and a closed terminal away from it."""
+    command = [sys.executable, "-I", "-S", str(GUARD), str(group)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:
@@ -76,12 +93,16 @@ def _signal_group(group: int, number: int) -> bool:
 
 @contextlib.contextmanager
 def endings_as_interrupt() -> Generator[None]:
-    """Within this block SIGTERM and SIGHUP end the work the way Ctrl-C does, so that clean-up runs."""
+    """Within this block SIGTERM and SIGHUP end the work the way Ctrl-C does, so that clean-up runs.
+
+    A signal that this process was started to ignore stays ignored: `nohup` means to go on after logout.
+    """
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in ENDINGS}
+    heeded = [number for number in ENDINGS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
     try:
         yield
     finally:

@@ -15,7 +15,8 @@ from benchmarks import preflight, run_directory
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import WATCHED, all_counted, prove_kv
 from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf
-from benchmarks.metrics import EXPORT_INTERVAL_S, Counters, Settling, scrape, settle
+from benchmarks.metrics import Counters, Settling, read_patiently, scrape, settle
+from benchmarks.own_commit import own_commit
 from benchmarks.priming import prime
 from benchmarks.process import run_in_group
 from benchmarks.prompts import count_alike
@@ -45,6 +46,7 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
         started=now,
         argv=sys.argv,
         tools={"aiperf": version, "python": platform.python_version()},
+        commit=own_commit(),
     )
     return run_directory.create(results, info, target, scenario)
 
@@ -59,7 +61,7 @@ def execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None 
     if todo:
         priming = prime(run.target, run.scenario, say)
         run_directory.write_atomically(run.path / run_directory.PRIMING, priming.model_dump_json())
-        _quiet_service(run.target, say, settling or Settling(quiet_s=EXPORT_INTERVAL_S + 1))
+        _quiet_service(run.target, say, settling or Settling())
     for number, rate in enumerate(todo, start=1):
         said = partial(_prefixed, say, f"{rate:g} req/s ({number} of {len(todo)}): ")
         run.finish_rate(_measure(run, rate, find_aiperf(aiperf), said, settling))
@@ -80,7 +82,7 @@ def _measure(run: RunDirectory, rate: float, aiperf: str, say: Say, settling: Se
     command = build_command(aiperf, run.target, run.scenario, rate, seed, output)
     written = {"argv": command.argv, "environment": command.environment, "removed": command.removed}
     run_directory.write_atomically(folder / "command.json", json.dumps(written, indent=2))
-    before = scrape(run.target.metrics_urls, folder / "metrics-before")
+    before = read_patiently(partial(scrape, run.target.metrics_urls, folder / "metrics-before"), say, settling)
     _load(command, folder, run.scenario, rate, say)
     requests = read_records(output / RECORDS_FILE)
     delta = _counted(run.target, requests, before, folder, say, settling)
@@ -113,7 +115,7 @@ def _load(command: LoadCommand, folder: Path, scenario: Scenario, rate: float, s
 def _counted(
     target: Target, requests: list[Request], before: Counters, folder: Path, say: Say, settling: Settling | None
 ) -> Counters:
-    """The increase of the service's counters since `before`, once they account for all requests or have settled."""
+    """The increase of the service's counters since `before`, once they have settled."""
     if not target.metrics_urls:
         return Counters({})
 

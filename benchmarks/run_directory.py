@@ -31,13 +31,14 @@ PRIMING = "priming.json"
 
 
 class RunInfo(BaseModel):
-    """How a run was made. `tools` maps a program to its version."""
+    """How a run was made. `tools` maps a program to its version; `commit` is the benchmark's own, if known."""
 
     format: Literal[1] = 1
     run_id: str
     started: datetime
     argv: list[str]
     tools: dict[str, str]
+    commit: str = ""
 
 
 class RateResult(BaseModel):
@@ -130,19 +131,28 @@ def open_run(path: Path) -> RunDirectory:
 
 
 def find_unfinished(results: Path, target: Target, scenario: Scenario) -> RunDirectory:
-    """The latest unfinished run of the same target and scenario.
+    """The latest unfinished run of the same target and scenario. Runs that cannot be read are passed over.
 
     Raises BenchmarkError when the stack has none, or when its latest measures something else.
     """
-    paths = sorted((results / target.stack).glob("*/run.json"), reverse=True)
-    runs = [run for path in paths if not (run := open_run(path.parent)).complete]
+    runs: list[RunDirectory] = []
+    unreadable: list[BenchmarkError] = []
+    for path in sorted((results / target.stack).glob("*/run.json"), reverse=True):
+        try:
+            runs.append(open_run(path.parent))
+        except BenchmarkError as error:
+            unreadable.append(error)
+    runs = [run for run in runs if not run.complete]
+    besides = f" ({len(unreadable)} not readable, the latest: {unreadable[0]})" if unreadable else ""
     if not runs:
-        raise BenchmarkError(f"no unfinished run of {target.stack} under {results}; start one without --resume")
+        raise BenchmarkError(
+            f"no unfinished run of {target.stack} under {results}{besides}; start one without --resume"
+        )
     for run in runs:
         if run.target == target and run.scenario == scenario:
             return run
     raise BenchmarkError(
-        f"{runs[0].path} was started with another target, scenario or rates; start a new run without --resume"
+        f"{runs[0].path} was started with another target, scenario or rates{besides}; start a new run without --resume"
     )
 
 
@@ -163,7 +173,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 def _read[Model: BaseModel](model: type[Model], path: Path) -> Model:
     try:
-        return model.model_validate_json(path.read_text(encoding="utf-8"))
+        return model.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise BenchmarkError(f"{path} is damaged or of another version: {first_problem(error)}") from None
     except OSError as error:

@@ -33,6 +33,11 @@ class Deployment(_Strict):
     engine: dict[str, dict[str, Any]]
 
     @property
+    def replicas(self) -> int:
+        """Engine replicas of all roles together."""
+        return self.prefill + self.decode + self.aggregated
+
+    @property
     def transfers_per_request(self) -> int:
         """NIXL transfers per request: each tensor-parallel rank of decode pulls its own part of the KV cache."""
         return int(self.engine.get("decode", {}).get("tensor_parallel_size") or 1)

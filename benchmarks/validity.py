@@ -47,6 +47,7 @@ def check_rate(
         _prompts(summary, requests, alike),
         _kv(proof),
         _foreign(proof),
+        _replicas(proof),
     ]
 
 
@@ -151,6 +152,14 @@ def _foreign(proof: KvProof) -> Finding:
             "foreign-traffic", "note", "the service reports no request count: foreign traffic cannot be seen"
         )
     return _finding("foreign-traffic", "ok", "the service answered no requests but ours")
+
+
+def _replicas(proof: KvProof) -> Finding:
+    if proof.replica_changes:
+        return _finding("replicas", "fault", "; ".join(proof.replica_changes))
+    if proof.foreign_requests is None:
+        return _finding("replicas", "note", "the service reports no request count: a restart cannot be seen")
+    return _finding("replicas", "ok", "no sign of a replica that was restarted or added during the rate")
 
 
 def _finding(name: str, outcome: Literal["ok", "note", "fault"], sentence: str) -> Finding:

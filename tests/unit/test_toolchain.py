@@ -4,76 +4,13 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from toolchain_machine import ROOT, Machine, link_programs, one_error_line
 
 from tools.toolchain import checkout, pulumi_cli
 from tools.toolchain.find_python import find_python
-from tools.toolchain.find_uv import find_uv
-
-ROOT = Path(__file__).resolve().parents[2]
-# Enough for git, sh and coreutils; no go, no pulumi, no uv, no pyenv.
-BARE_PATH = "/usr/bin:/bin"
-
-
-class Machine:
-    """A copy of the tree, an empty cache, and a PATH that holds only what a test puts there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "a checkout"
-        self.cache = folder / "cache"
-        self.bin = folder / "bin"
-        self.bin.mkdir()
-        shutil.copytree(ROOT / "tools", self.root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(ROOT / "requirements", self.root / "requirements")
-        for name in ("versions.toml", "pyproject.toml", "Pulumi.yaml"):
-            shutil.copy(ROOT / name, self.root)
-        # The rest of the environment stays: it may hold the proxy and certificates that downloads need.
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PULUMI_", "PYENV_"))}
-        self.environment = {
-            **kept,
-            "PATH": f"{self.bin}:{BARE_PATH}",
-            "HOME": str(folder),
-            "PYENV_ROOT": str(folder / "pyenv"),
-            "PULUMI_HOME": str(folder / "pulumi"),
-            "PD_MI325X_CACHE": str(self.cache),
-            # Downloads are shared with the real environments; what is built is not.
-            "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(Path.home() / ".cache" / "uv")),
-        }
-
-    def command(self, *words: str, module: str = "tools.toolchain") -> list[str]:
-        return [sys.executable, "-m", module, *words]
-
-    def run(self, *words: str, module: str = "tools.toolchain", **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*words, module=module),
-            cwd=self.root,
-            env={**self.environment, **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def program(self, name: str, script: str) -> Path:
-        place = self.bin / name
-        place.write_text(f"#!/bin/sh\n{script}\n")
-        place.chmod(0o755)
-        return place
-
-    def with_uv_and_python(self) -> None:
-        uv = find_uv()
-        assert uv is not None, "run `make tools`"
-        (self.bin / "uv").symlink_to(uv)
-        (self.bin / "python3.12").symlink_to(find_python())
-
-    def with_small_benchmark_environment(self) -> None:
-        """One real package instead of 139: what is tested is the making, not the content."""
-        lines = (ROOT / "requirements" / "tools.txt").read_text().splitlines()
-        start = next(number for number, line in enumerate(lines) if line.startswith("iniconfig=="))
-        entry = [lines[start], *(line for line in lines[start + 1 : start + 3] if line.startswith("    --hash"))]
-        (self.root / "requirements" / "benchmark.txt").write_text("\n".join(entry).rstrip(" \\") + "\n")
 
 
 @pytest.fixture
@@ -81,12 +18,13 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def one_error_line(result: subprocess.CompletedProcess[str]) -> str:
-    assert result.returncode == 1, result.stdout + result.stderr
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("error: ")
-    return lines[0]
+def test_what_the_distribution_installed_is_not_on_the_bare_path(tmp_path: Path) -> None:
+    distribution = tmp_path / "distribution"
+    distribution.mkdir()
+    for name in ("sh", "go", "pulumi", "pulumi-language-python", "uv"):
+        (distribution / name).touch()
+    link_programs(f"{distribution}:{distribution}", tmp_path / "bare")
+    assert [place.name for place in (tmp_path / "bare").iterdir()] == ["sh"]
 
 
 def test_sufficient_pulumi_on_path_is_used_and_nothing_is_built(machine: Machine) -> None:
@@ -195,12 +133,6 @@ def test_wrong_hash_fails_in_one_line_and_leaves_nothing_that_looks_finished(mac
     pins.write_text(pins.read_text().partition("\n")[0] + f"\n    --hash=sha256:{'0' * 64}\n")
     assert "see " in one_error_line(machine.run("ensure", "benchmark"))
     assert machine.run("path", "benchmark").returncode == 1
-
-
-def test_cache_that_cannot_be_written_is_one_line(machine: Machine, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    result = machine.run("ensure", "benchmark", PD_MI325X_CACHE=str(tmp_path / "file" / "cache"))
-    assert "PD_MI325X_CACHE" in one_error_line(result)
 
 
 def test_doctor_names_what_is_missing_and_fails(machine: Machine) -> None:

@@ -84,6 +84,11 @@ if __name__ == "__main__":
     except ToolchainError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
+    except OSError as error:  # part of the cache or of .venv made by another user, a full disk
+        place = f"{error.filename}: " if error.filename else ""
+        fix = "make sure that you may write there and that the disk has room"
+        print(f"error: {place}{error.strerror or error}; {fix}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
         sys.exit(130)

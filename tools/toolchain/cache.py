@@ -5,8 +5,9 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from .console import Stopwatch, say
 from .errors import ToolchainError
@@ -18,12 +19,8 @@ SAY_EVERY_S = 10.0
 def cache_root() -> Path:
     """`$PD_MI325X_CACHE`, else `~/.cache/pd-mi325x`; made when missing."""
     root = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "pd-mi325x").expanduser().absolute()
-    try:
+    with _one_line(root):
         root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ToolchainError(
-            "cache", f"cannot make {root}: {error.strerror}", f"set {CACHE_VARIABLE} to a folder you can write"
-        ) from None
     return root
 
 
@@ -40,15 +37,35 @@ def content_key(parts: Iterable[bytes | str]) -> str:
 @contextmanager
 def exclusive(item: str, name: str) -> Iterator[None]:
     """Hold the cache's lock `name`; while another run holds it, say so. The kernel frees it if that run is killed."""
-    folder = cache_root() / "locks"
-    folder.mkdir(exist_ok=True)
-    with (folder / f"{name}.lock").open("a+", encoding="utf-8") as file:
+    with _locked(item, cache_root() / "locks" / f"{name}.lock"):
+        yield
+
+
+def _locked(item: str, place: Path) -> TextIO:
+    """The lock's file, locked until it is closed. What happens under the lock reports its own errors."""
+    with ExitStack() as undo, _one_line(place):
+        place.parent.mkdir(exist_ok=True)
+        file = undo.enter_context(place.open("a+", encoding="utf-8"))
         if not _try_lock(file.fileno()):
-            _wait(item, file.fileno(), holder=_read(file.name))
+            _wait(item, file.fileno(), holder=_read(place))
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
+        undo.pop_all()
+        return file
+
+
+@contextmanager
+def _one_line(place: Path) -> Iterator[None]:
+    """Turn what the system says about a place in the cache into one line: made by root once, read-only, full."""
+    try:
         yield
+    except OSError as error:
+        raise ToolchainError(
+            "cache",
+            f"cannot write {place}: {error.strerror}",
+            f"make it yours (`sudo chown -R`), make room, or set {CACHE_VARIABLE} to a folder you can write",
+        ) from None
 
 
 def _try_lock(descriptor: int) -> bool:
@@ -69,5 +86,5 @@ def _wait(item: str, descriptor: int, holder: str) -> None:
             say(item, f"still waiting for the other run, {waited}")
 
 
-def _read(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8").strip()
+def _read(place: Path) -> str:
+    return place.read_text(encoding="utf-8").strip()

@@ -20,13 +20,14 @@ from stand_in_server import Behaviour, standing_in
 
 from benchmarks import run as runner
 from benchmarks.metrics import Settling
+from benchmarks.own_commit import own_commit
 from benchmarks.run_directory import RunDirectory, open_run
 from benchmarks.scenario import Scenario
 from benchmarks.target import Target
 from benchmarks.terminal import faults
 
 ROOT = Path(__file__).parents[3]
-QUICK = Settling(quiet_s=1.0, limit_s=5, poll_s=0.1)
+QUICK = Settling(quiet_s=1.0, confirm_s=1.0, limit_s=5, poll_s=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +69,13 @@ def story(aiperf: str, tokenizer_folder: Path, tmp_path_factory: pytest.TempPath
         left_over = _processes_of(folder)
         path = next(folder.glob("results/stand-in/*"))
         kept = [result.rate for result in open_run(path).results()]
-        resumed = subprocess.run([*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+        resumed = subprocess.run([*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=240)
         interrupted = subprocess.CompletedProcess(command, first.returncode, out, err)
         return Story(interrupted, left_over, kept, resumed, open_run(path), service.prompts)
 
 
 def _wait_for(process: subprocess.Popen[str], folder: Path, pattern: str) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while not any(file.stat().st_size for file in folder.glob(pattern)):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, "the second rate never began"
@@ -108,6 +109,10 @@ def test_resume_finishes_the_run(story: Story) -> None:
     assert (story.run.path / "rates" / "16.interrupted-1").is_dir()
     assert story.run.report.stat().st_size > 10_000
     assert faults(story.run) == []
+
+
+def test_the_benchmark_records_its_own_commit(story: Story) -> None:
+    assert story.run.info.commit == own_commit()
 
 
 def test_every_rate_is_proven_and_counted(story: Story) -> None:

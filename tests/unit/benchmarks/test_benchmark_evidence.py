@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from stand_in_client import ask
-from stand_in_data import BYTES_PER_TOKEN, aggregated
+from stand_in_data import BYTES_PER_TOKEN, aggregated, target_data
 from stand_in_server import StandIn
 
-from benchmarks.evidence import TRANSFERS, KvProof, all_counted, prompt_bytes, prove_kv
+from benchmarks.evidence import TRANSFERS, KvProof, all_counted, prove_kv
 from benchmarks.metrics import Counters, parse, scrape
 from benchmarks.target import Target
 
@@ -63,12 +63,45 @@ def test_foreign_traffic_is_counted(service: StandIn, target: Target) -> None:
     assert measure(target).foreign_requests == 3
 
 
-def test_a_restarted_replica_is_named(target: Target) -> None:
+@pytest.fixture(params=["pd", "aggregated"])
+def either(request: pytest.FixtureRequest, service: StandIn) -> Target:
+    """A target of each kind; the stand-in shows two replicas, prefill-0 and decode-0, for both."""
+    return Target.model_validate((target_data if request.param == "pd" else aggregated)(service.url))
+
+
+def renamed(counters: Counters, old: str, new: str) -> Counters:
+    """The same counters as if a replica had another id."""
+    items = counters.values.items()
+    return Counters(
+        {(n, frozenset((k, v.replace(old, new)) for k, v in labels)): value for (n, labels), value in items}
+    )
+
+
+def test_a_replica_that_is_gone_is_named(either: Target) -> None:
+    ask(either.url, (10,))
+    before = scrape(either.metrics_urls)
+    sent = ask(either.url, LENGTHS)
+    after = renamed(scrape(either.metrics_urls), "decode-0", "decode-1")
+    proof = prove_kv(either, sent, after.since(before))
+    assert proof.replica_changes == ["a replica is gone (restarted or scaled away) during the rate: decode-0"]
+    assert prove_kv(either, sent, scrape(either.metrics_urls).since(before)).replica_changes == []
+
+
+def test_a_restarted_replica_is_seen_although_ray_keeps_its_counters(either: Target) -> None:
+    before = scrape(either.metrics_urls)
+    sent = ask(either.url, LENGTHS)
+    after = scrape(either.metrics_urls)
+    successor = renamed(after, "decode-0", "decode-1")
+    proof = prove_kv(either, sent, Counters({**after.values, **successor.values}).since(before))
+    assert proof.replica_changes == ["3 replicas were at work, 2 are deployed: one was restarted or added"]
+
+
+def test_a_counter_that_went_backwards_is_named(target: Target) -> None:
     sent = ask(target.url, LENGTHS)
     now = scrape(target.metrics_urls)
     before = Counters({series: value + 1000 for series, value in now.values.items() if series[0] == TRANSFERS})
     proof = prove_kv(target, sent, now.since(before))
-    assert any("restarted" in reason for reason in proof.reasons)
+    assert any("went backwards" in reason for reason in proof.reasons)
 
 
 def test_what_decode_had_cached_is_not_expected_again(service: StandIn, target: Target) -> None:
@@ -99,9 +132,3 @@ def test_aggregated_needs_no_proof_but_sees_foreign_traffic(service: StandIn) ->
     proof = prove_kv(target, sent, delta)
     assert (proof.verdict, proof.foreign_requests) == ("not applicable", 2)
     assert all_counted(target, sent, delta)
-
-
-def test_whole_blocks_are_moved() -> None:
-    # Eight prompts measured with the real stack (vLLM 0.18, block 128, 1,024 bytes a token).
-    lengths = (1, 50, 127, 128, 129, 256, 300, 700)
-    assert sum(prompt_bytes(length, 128, 1024) for length in lengths) == 2_228_224

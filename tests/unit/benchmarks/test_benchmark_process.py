@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,8 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.process import run_in_group
+from benchmarks.process import GUARD, endings_as_interrupt, run_in_group
 
+ROOT = Path(__file__).parents[3]
 # A leader with a worker, both deaf to polite signals.
 STUBBORN = """
 import signal, subprocess, sys, time
@@ -52,6 +55,45 @@ def test_a_stubborn_group_is_gone_after_an_interrupt(tmp_path: Path, monkeypatch
     while alive(str(script)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert alive(str(script)) == []
+
+
+def test_the_group_is_ended_when_the_benchmark_itself_is_killed(tmp_path: Path) -> None:
+    load = tmp_path / "load.py"
+    load.write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
+    program = (
+        "import os, sys\nfrom pathlib import Path\nfrom benchmarks.process import run_in_group\n"
+        f"run_in_group([sys.executable, {str(load)!r}], dict(os.environ), Path({str(tmp_path / 'log')!r}), print)\n"
+    )
+    benchmark = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=ROOT)
+    assert benchmark.stdout is not None
+    benchmark.stdout.readline()  # the first tick: load and guard have been started
+    benchmark.kill()
+    benchmark.communicate()
+    deadline = time.monotonic() + 10
+    while alive(str(load)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert alive(str(load)) == []
+
+
+def test_no_guard_is_left(tmp_path: Path) -> None:
+    run_in_group([sys.executable, "-c", ""], dict(os.environ), tmp_path / "log", lambda _: None)
+    assert [child for child in psutil.Process().children() if str(GUARD) in child.cmdline()] == []
+
+
+def test_endings_become_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt), endings_as_interrupt():
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with endings_as_interrupt():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_workers_left_behind_by_the_leader_are_ended(tmp_path: Path) -> None:

@@ -143,6 +143,22 @@ def test_an_interrupted_rate_is_kept_aside_and_a_finished_one_is_found(run: RunD
         find_unfinished(run.path.parent.parent, run.target, other)
 
 
+@pytest.mark.parametrize("damage", [b'{"stack": "of an older version"}', b"\xff\xfe"])
+def test_an_unreadable_run_does_not_stand_in_the_way(run: RunDirectory, tmp_path: Path, damage: bytes) -> None:
+    info = run.info.model_copy(update={"run_id": "20270101T000000Z-abcd"})
+    newer = create(tmp_path, info, run.target, run.scenario)
+    (newer.path / "target.json").write_bytes(damage)
+    assert find_unfinished(tmp_path, run.target, run.scenario).path == run.path
+    with pytest.raises(
+        BenchmarkError, match=r"another target.* \(1 not readable, the latest: .*target.json is damaged"
+    ):
+        find_unfinished(tmp_path, run.target, run.scenario.with_rates([5]))
+    for rate in run.scenario.rates:
+        finish(run, rate)
+    with pytest.raises(BenchmarkError, match=r"no unfinished run .* \(1 not readable.*; start one without --resume"):
+        find_unfinished(tmp_path, run.target, run.scenario)
+
+
 def test_a_damaged_summary_is_one_line(run: RunDirectory) -> None:
     finish(run, 1)
     (run.rate_folder(1) / "summary.json").write_text("{", encoding="utf-8")

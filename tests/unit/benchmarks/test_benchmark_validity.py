@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from stand_in_data import request, scenario_data, target_data
@@ -74,6 +75,19 @@ def test_a_failed_kv_proof_and_foreign_traffic() -> None:
     found = faults(GOOD, proof=failed)
     assert reason in found["kv"]
     assert found["foreign-traffic"] == "the service answered 2 requests that this run did not send"
+
+
+@pytest.mark.parametrize("verdict", ["not applicable", "failed"])
+def test_a_replica_that_did_not_live_through_the_rate(verdict: Literal["not applicable", "failed"]) -> None:
+    proof = KvProof(verdict=verdict, reasons=[], requests=31, foreign_requests=0, replica_changes=["a replica is gone"])
+    assert faults(GOOD, proof=proof)["replicas"] == "a replica is gone"
+
+
+def test_what_cannot_be_seen_is_no_ok() -> None:
+    scenario = Scenario.model_validate(scenario_data())
+    blind = KvProof(verdict="not applicable", reasons=[], requests=31, foreign_requests=None)
+    findings = check_rate(scenario, summarize(scenario, 1.0, GOOD), GOOD, blind, 0)
+    assert {finding.id for finding in findings if finding.outcome == "note"} == {"foreign-traffic", "replicas"}
 
 
 @pytest.mark.parametrize(("dummy", "outcome"), [(True, "note"), (False, "ok")])

@@ -1,0 +1,69 @@
+"""What a run writes down before load starts, and how long it waits, without AIPerf."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from stand_in_server import StandIn
+
+from benchmarks import run as runner
+from benchmarks.errors import BenchmarkError
+from benchmarks.metrics import Settling
+from benchmarks.priming import Priming
+from benchmarks.run_directory import RunDirectory
+from benchmarks.scenario import Scenario
+from benchmarks.target import Target
+
+
+@pytest.fixture
+def run(target: Target, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+    """A run that is ready to start, of a benchmark that takes itself for commit `abc-dirty`."""
+    monkeypatch.setattr(runner, "find_aiperf", lambda name: name)
+    monkeypatch.setattr(runner, "aiperf_version", lambda _: "0")
+    monkeypatch.setattr(runner, "own_commit", lambda: "abc-dirty")
+    monkeypatch.setattr(runner, "prime", lambda *_: Priming(seconds=[0.1], awake=True))
+    return runner.prepare(target, scenario, tmp_path, "aiperf", resume=False)
+
+
+def test_the_commit_is_written_down(run: RunDirectory) -> None:
+    assert json.loads((run.path / "run.json").read_text(encoding="utf-8"))["commit"] == "abc-dirty"
+
+
+def test_a_quiet_service_is_waited_for_as_long_as_settling_says(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[object] = []
+
+    def stop(*arguments: object) -> None:
+        used.append(arguments[-1])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "settle", stop)
+    with pytest.raises(KeyboardInterrupt):
+        runner.execute(run, "aiperf", lambda _: None)
+    assert used == [Settling()]
+
+
+def test_a_scrape_before_the_load_is_repeated(
+    service: StandIn, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [BenchmarkError("metrics endpoint does not answer")]
+    genuine = runner.scrape
+
+    def scrape(urls: list[str], keep: Path | None = None) -> object:
+        if keep is not None and failures:
+            raise failures.pop()
+        return genuine(urls, keep)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "scrape", scrape)
+    monkeypatch.setattr(runner, "run_in_group", stop)
+    quick = Settling(quiet_s=0.1, confirm_s=0.1, limit_s=3, poll_s=0.05)
+    with pytest.raises(KeyboardInterrupt):
+        runner.execute(run, "aiperf", lambda _: None, quick)
+    assert failures == []
+    assert (run.rate_folder(run.scenario.rates[0]) / "metrics-before-0.prom").exists()
