@@ -53,7 +53,8 @@ def test_every_block_of_every_prompt_crosses_through_nixl(pd: Deployment) -> Non
 
 def test_make_benchmark_proves_the_kv_and_writes_a_report(pd: Deployment) -> None:
     measured = pd.shell.run(f"make benchmark STACK={PD} RATES=1.5", 600)
-    assert measured.ok, measured.text
+    # On a busy machine the load itself may be found unusable, which the command says and fails with; the KV may not.
+    assert measured.ok or "fault 1.5 req/s" in measured.text, measured.text
     run = _latest_run(pd)
     kv = json.loads((run / "rates" / "1.5" / "summary.json").read_text())["kv"]
     assert kv["verdict"] == "proven"
