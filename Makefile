@@ -36,9 +36,10 @@ stacks: tools ## Register every shipped stack in the current Pulumi backend (a l
 
 benchmark: toolchain-benchmark ## Measure the selected stack (STACK=name another, RESUME=1 goes on, SCENARIO=, RATES=)
 	@$(ENTER)
-	target=$$(pulumi stack output benchmark --json $(if $(STACK),--stack $(STACK)))
-	$(BENCHMARKS) run - --results "$(RESULTS)" $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario $(SCENARIO)) \
-		$(if $(RATES),--rates $(RATES)) <<<"$$target"
+	target=$$(pulumi stack output benchmark --json $(if $(STACK),--stack $(STACK))) || \
+		{ echo "error: no deployed stack to measure; run pulumi up (or name one with STACK=)" >&2; exit 1; }
+	$(BENCHMARKS) run - --results "$(RESULTS)" $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario "$(SCENARIO)") \
+		$(if $(RATES),--rates "$(RATES)") <<<"$$target"
 
 scenarios: tools ## List the benchmark scenarios
 	@.venv/bin/python -m benchmarks scenarios

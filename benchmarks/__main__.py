@@ -68,7 +68,10 @@ def report(run_dir: Annotated[Path, typer.Argument(help="results/<stack>/<run>")
 @app.command()
 def scenarios(scenarios_file: ScenariosFile = SCENARIOS_FILE) -> None:
     """List the scenarios."""
-    table = Table("scenario", "ISL/OSL", "hit rate", "req/s", "SLO", "what it is")
+    table = Table()
+    table.add_column("scenario", no_wrap=True)  # SCENARIO= takes it whole
+    for heading in ("ISL/OSL", "hit rate", "req/s", "SLO", "what it is"):
+        table.add_column(heading)
     for item in load_scenarios(scenarios_file).values():
         slo = "\n".join(str(bound) for bound in item.slo)
         rates = " ".join(f"{rate:g}" for rate in item.rates)

@@ -31,19 +31,17 @@ def _deploy(stack: Stack) -> None:
         raise ConfigError(
             "pd-mi325x:target",
             "kubernetes cannot be deployed by this version",
-            f"see what would be: python -m serving render {pulumi.get_stack()}",
+            f"see what would be: .venv/bin/python -m serving render {pulumi.get_stack()}",
         )
     _warn_of_unequal_budgets(stack)
-    application = _on_local_cluster(stack) if stack.ray is None else _on_existing_cluster(stack)
-    # Ray's own discovery names addresses inside the cluster; a stack file may name the ones that reach it from here.
-    metrics_urls = stack.ray.metrics_urls if stack.ray and stack.ray.metrics_urls else application.metricsUrls
+    application, metrics_urls = _on_local_cluster(stack) if stack.ray is None else _on_existing_cluster(stack)
     pulumi.export("service_url", application.serviceUrl)
     pulumi.export("benchmark", benchmark_target(stack, application.serviceUrl, metrics_urls))
 
 
-def _on_local_cluster(stack: Stack) -> ServeApplication:
+def _on_local_cluster(stack: Stack) -> tuple[ServeApplication, pulumi.Output[list[str]]]:
     cluster = LocalRayCluster("ray", stack)
-    return ServeApplication(
+    application = ServeApplication(
         "llm",
         stack,
         address=cluster.address,
@@ -52,11 +50,12 @@ def _on_local_cluster(stack: Stack) -> ServeApplication:
         # Both change when the head is started anew, and then the application has to be put there again.
         head=cluster.directory,
     )
+    return application, cluster.metricsUrls
 
 
-def _on_existing_cluster(stack: Stack) -> ServeApplication:
+def _on_existing_cluster(stack: Stack) -> tuple[ServeApplication, pulumi.Output[list[str]] | list[str]]:
     assert stack.ray is not None  # noqa: S101  settings: target ray has one or the other
-    return ServeApplication(
+    application = ServeApplication(
         "llm",
         stack,
         address=stack.ray.address,
@@ -65,6 +64,8 @@ def _on_existing_cluster(stack: Stack) -> ServeApplication:
         ca_file=stack.ray.ca_file,
         headers_file=stack.ray.headers_file,
     )
+    # Ray's own discovery names addresses inside the cluster; a stack file may name the ones that reach it from here.
+    return application, stack.ray.metrics_urls or application.metricsUrls
 
 
 def _warn_of_unequal_budgets(stack: Stack) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -15,6 +16,7 @@ from serving.platforms import PLATFORMS, Platform, PlatformName
 from serving.topology import Topology, parse_topology
 
 Target = Literal["kubernetes", "ray"]
+_MOST_LOCAL_REPLICAS = 6  # what the CPUs that a local Ray head declares are enough for (infra/cluster/local.py)
 
 
 class _Settings(BaseModel):
@@ -38,6 +40,20 @@ class RayConnection(_Settings):
     headers_file: str | None = Field(default=None, description="YAML file of HTTP headers for a proxy in front of Ray")
     service_url: str = Field(pattern=r"^https?://", description="URL of the cluster's Serve proxy for clients")
     metrics_urls: list[str] = Field(default_factory=list, description="Prometheus endpoints of the cluster's nodes")
+
+    @model_validator(mode="after")
+    def _addresses(self) -> "RayConnection":
+        for key, url in (("ray.address", self.address), ("ray.serviceUrl", self.service_url)):
+            try:
+                parts = urlsplit(url)
+                good = bool(parts.hostname) and (parts.port or 1) > 0
+            except ValueError:
+                parts, good = None, False
+            if not good:
+                raise ConfigError(key, "is not a URL with a host and a port from 1 to 65535")
+            if parts and parts.username is not None:
+                raise ConfigError(key, "must not hold a password", "use ray.tokenFile or ray.headersFile")
+        return self
 
 
 class Stack(_Settings):
@@ -75,6 +91,10 @@ class Stack(_Settings):
             raise ConfigError("ray", "only target: ray takes it", "remove it or set target: ray")
         if self.cluster and (self.cluster.provider == "stack") != (self.cluster.stack is not None):
             raise ConfigError("cluster.stack", "goes with provider: stack and only with it")
+        if local and self.topology_.replicas > _MOST_LOCAL_REPLICAS:
+            raise ConfigError(
+                "topology", f"{self.topology} is more than {_MOST_LOCAL_REPLICAS} replicas on one machine"
+            )
         if local and self.platform != "cpu":
             raise ConfigError("platform", "a local cluster has CPU replicas only", "set platform: cpu")
         if self.model_.repository is None and self.platform != "cpu":
@@ -121,6 +141,8 @@ class LocalPorts:
         self.node_manager, self.object_manager = base + 4, base + 5
         self.dashboard_agent, self.runtime_env_agent, self.dashboard_grpc = base + 6, base + 7, base + 8
         self.ray_client = base + 9
+        # Metrics of Ray's autoscaler and dashboard, which else meet on fixed ports with those of another head.
+        self.autoscaler_metrics, self.dashboard_metrics = base + 10, base + 11
         self.side_channel = base + 100  # 100 ports for prefill or aggregated replicas, then 100 for decode
         self.first_worker, self.last_worker = base + 300, base + 399  # Ray's own worker processes
 
@@ -144,7 +166,10 @@ def parse_stack(values: dict[str, Any]) -> Stack:
             raise ConfigError(key, "unknown key", f"known here: {_known_keys(first['loc'])}") from None
         if first["type"] == "missing":
             raise ConfigError(key, "is required") from None
-        raise ConfigError(key, f"{first['msg']}, got {first['input']!r}") from None
+        if first["type"] == "model_type":
+            raise ConfigError(key, f"is an object, got {first['input']!r}", "write its keys below it") from None
+        shown = repr(first["input"])
+        raise ConfigError(key, f"{first['msg']}, got {shown if len(shown) < 200 else shown[:200] + ' ...'}") from None
 
 
 def _known_keys(location: tuple[int | str, ...]) -> str:

@@ -7,8 +7,8 @@ from typing import Literal
 from serving.errors import ConfigError
 
 Role = Literal["prefill", "decode", "aggregated"]
-_PD = re.compile(r"(\d+)p(\d+)d")
-_AGGREGATED = re.compile(r"agg-(\d+)")
+_PD = re.compile(r"(0|[1-9][0-9]*)p(0|[1-9][0-9]*)d")
+_AGGREGATED = re.compile(r"agg-([1-9][0-9]*)")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,6 @@ def parse_topology(text: str) -> Topology:
             if count == 0:
                 raise ConfigError("topology", f"{text!r} has no {role} replica", "write for example 1p1d or agg-2")
         return Topology(prefill=prefill, decode=decode)
-    if (match := _AGGREGATED.fullmatch(text)) and int(match[1]) > 0:
+    if match := _AGGREGATED.fullmatch(text):
         return Topology(aggregated=int(match[1]))
     raise ConfigError("topology", f"cannot read {text!r}", "write for example 2p1d (prefill, decode) or agg-3")

@@ -31,7 +31,7 @@ def free_port_base() -> int:
 
 def ports_are_free(base: int) -> bool:
     """Whether nothing listens on the ports a local stack with this portBase takes, on any address of this machine."""
-    return all(_free(port) for port in (*range(base, base + 10), base + 100, base + 200, base + 300))
+    return all(_free(port) for port in (*range(base, base + 12), base + 100, base + 200, base + 300))
 
 
 def _free(port: int) -> bool:

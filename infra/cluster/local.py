@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pulumi
 
-from serving.errors import ConfigError
 from serving.stack import Stack
 from tools.toolchain import tcmalloc
 from tools.toolchain.cache import cache_root
@@ -15,7 +14,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 # actor and its engine's bundle; an ingress 1; the task that builds the application 1. So 16 carry six replicas and one
 # that replaces another. A constant, because a change of it needs a new head, and a change of topology must not.
 _RAY_CPUS = 16
-_MOST_REPLICAS = 6
 
 
 class LocalRayCluster(pulumi.CustomResource):
@@ -24,13 +22,12 @@ class LocalRayCluster(pulumi.CustomResource):
     address: pulumi.Output[str]
     serviceUrl: pulumi.Output[str]  # noqa: N815  names on the wire
     tokenFile: pulumi.Output[str]  # noqa: N815
+    metricsUrls: pulumi.Output[list[str]]  # noqa: N815
     directory: pulumi.Output[str]
 
     def __init__(self, name: str, stack: Stack, opts: pulumi.ResourceOptions | None = None) -> None:
         ports = stack.local_ports
         assert ports is not None  # noqa: S101  settings: provider local has ports
-        if stack.topology_.replicas > _MOST_REPLICAS:
-            raise ConfigError("topology", f"{stack.topology} is more than {_MOST_REPLICAS} replicas on one machine")
         python = interpreter("runtime-cpu")
         inputs = {
             "ports": ports.listeners(),
@@ -42,6 +39,8 @@ class LocalRayCluster(pulumi.CustomResource):
             "environment": {
                 "LD_PRELOAD": _preloaded_libraries(python),  # vLLM 0.18's CPU worker refuses to start without them
                 "VLLM_CACHE_ROOT": str(cache_root() / "engine"),
+                "AUTOSCALER_METRIC_PORT": str(ports.autoscaler_metrics),
+                "DASHBOARD_METRIC_PORT": str(ports.dashboard_metrics),
                 "HF_HUB_OFFLINE": "1",
                 "VLLM_NO_USAGE_STATS": "1",
                 "RAY_USAGE_STATS_ENABLED": "0",

@@ -16,7 +16,7 @@ import tomllib
 from pathlib import Path
 from threading import Lock
 
-from infra.provider.processes import HEAD_VARIABLE, Process, end_leftovers, started_for
+from infra.provider.processes import HEAD_VARIABLE, Process, end_leftovers, started_for, supervisors
 from infra.provider.ray_api import RayApi
 from infra.provider.resource import Operation, Properties, ResourceError
 
@@ -46,7 +46,8 @@ class LocalRayCluster:
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:
         """Any change starts the head anew, in place: a replacement would find the old head's ports in use."""
-        return any(olds.get(key) != news.get(key) for key in _INPUTS) or not _supervisor(olds).alive()
+        changed = any(olds.get(key) != news.get(key) for key in _INPUTS)
+        return changed or not _supervisor(olds).alive() or not Path(olds["tokenFile"]).exists()
 
     def planned(self, inputs: Properties) -> Properties:
         ports = inputs["ports"]
@@ -87,6 +88,7 @@ class LocalRayCluster:
         # Ray puts Unix sockets below its directory, and their paths may have 107 bytes: so a short one.
         directory = Path(tempfile.mkdtemp(prefix="pd-", dir="/tmp"))
         _declare_plugins(directory, inputs["pythonPath"])
+        (directory / "tmp").mkdir()
         token = directory / "token"
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
@@ -104,6 +106,8 @@ class LocalRayCluster:
         outputs["supervisor"] = Process.of(supervisor.pid).as_properties()
         try:
             _await_dashboard(outputs, supervisor, operation)
+            # The dashboard can take seconds to answer, in which the user, or the engine, may be gone.
+            operation.wait("Pulumi to note the Ray head down", seconds=0)
             with self._lock:
                 self._started_here.append(outputs)
             assert supervisor.stdin is not None  # noqa: S101
@@ -148,6 +152,7 @@ def _environment(inputs: Properties, token: Path) -> dict[str, str]:
         **kept,
         "PATH": f"{binaries}:{kept.get('PATH', '')}",
         "PYTHONPATH": f"{token.parent / _PLUGINS}:{inputs['pythonPath']}",
+        "TMPDIR": str(token.parent / "tmp"),  # vLLM leaves its sockets in the temporary directory
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),
         HEAD_VARIABLE: str(token.parent),
@@ -200,7 +205,9 @@ def _await_dashboard(outputs: Properties, head: "subprocess.Popen[bytes]", opera
 def _stop(outputs: Properties, operation: Operation | None) -> None:
     """End the head, every process that came out of it, and its directory."""
     supervisor = _supervisor(outputs)
-    if not supervisor.end(_STOP_SECONDS, (lambda: operation.say("ending the Ray head", False)) if operation else None):
+    if operation:
+        operation.say("ending the Ray head", False)
+    if not supervisor.end(_STOP_SECONDS):
         raise ResourceError(f"the Ray head (process {supervisor.pid}) did not end within {_STOP_SECONDS:.0f} s")
     end_leftovers(outputs["directory"])
     shutil.rmtree(outputs["directory"], ignore_errors=True)
@@ -212,8 +219,11 @@ def _supervisor(outputs: Properties) -> Process:
 
 def _busy(ports: dict[str, int]) -> str:
     """Which of these ports are in use and what to do about it, or nothing."""
-    busy = [f"{port} ({name})" for name, port in ports.items() if _in_use(port)]
-    return f"ports in use: {', '.join(busy)}; free them or set cluster.portBase in the stack file" if busy else ""
+    busy = [f"{port} ({name})" for name, port in sorted(ports.items(), key=lambda item: item[1]) if _in_use(port)]
+    if not busy:
+        return ""
+    heads = "".join(f"; a local Ray head runs as process {pid} (end it with kill {pid})" for pid in supervisors())
+    return f"ports in use: {', '.join(busy)}{heads}; free them or set cluster.portBase in the stack file"
 
 
 def _in_use(port: int) -> bool:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ class Process:
             return _start_ticks(self.pid) == self.started and _state(self.pid) != "Z"
         return False
 
-    def end(self, seconds: float, waiting: Callable[[], None] | None = None) -> bool:
+    def end(self, seconds: float) -> bool:
         """SIGTERM, then wait. False when it is still there after `seconds`."""
         deadline = time.monotonic() + seconds
         if self.alive():
@@ -41,8 +40,6 @@ class Process:
         while self.alive():
             if time.monotonic() > deadline:
                 return False
-            if waiting:
-                waiting()
             time.sleep(_POLL_SECONDS)
         return True
 
@@ -65,6 +62,17 @@ def started_for(directory: str) -> list[int]:
                 if marker in (entry / "environ").read_bytes():
                     found.append(int(entry.name))
     return found
+
+
+def supervisors() -> list[int]:
+    """Process ids of the supervisors of local Ray heads on this machine."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if b"\0infra.provider.supervisor\0" in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+    return sorted(found)
 
 
 def _stat(pid: int) -> list[str]:

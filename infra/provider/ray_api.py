@@ -110,6 +110,8 @@ def _readable(path: str, key: str) -> str:
         return Path(path).expanduser().read_text()
     except OSError as error:
         raise ResourceError(f"{key}: cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ResourceError(f"{key}: {path} is not a text file") from None
 
 
 def _headers(path: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What a resource of the `pd` provider implements, in plain Python values."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event
@@ -38,6 +39,7 @@ class Operation:
     cancelled: Event
     started: float = field(default_factory=monotonic)
     next_message: float = 0.0
+    engine: int = field(default_factory=os.getppid)  # another parent later means that the engine was killed
 
     @property
     def elapsed(self) -> float:
@@ -49,7 +51,7 @@ class Operation:
         if self.elapsed >= self.next_message:
             self.say(f"{what} ({self.elapsed:.0f} s)", False)
             self.next_message = self.elapsed + _MESSAGE_SECONDS
-        if self.cancelled.wait(seconds):
+        if self.cancelled.wait(seconds) or os.getppid() != self.engine:
             raise Interrupted(f"interrupted while waiting for: {what}")
 
 

@@ -13,11 +13,14 @@ import contextlib
 import ctypes
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from infra.provider.processes import HEAD_VARIABLE
 
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _POLL_SECONDS = 0.5
@@ -79,13 +82,15 @@ def main(command: list[str]) -> int:
     ending: list[int] = []
     signal.signal(signal.SIGTERM, lambda *_: ending.append(0))
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    kept = False
     starter_is_there = True
     while not ending:
         if starter_is_there:
             readable, _, _ = select.select([0], [], [], _POLL_SECONDS)
             if readable:
                 starter_is_there = False
-                if os.read(0, 16).strip() != b"keep":
+                kept = os.read(0, 16).strip() == b"keep"
+                if not kept:
                     ending.append(1)
         else:
             time.sleep(_POLL_SECONDS)
@@ -93,6 +98,8 @@ def main(command: list[str]) -> int:
             ending.append(ended[child.pid])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_descendants(child.pid, _GRACE_SECONDS)
+    if not starter_is_there and not kept and (directory := os.environ.get(HEAD_VARIABLE)):
+        shutil.rmtree(directory, ignore_errors=True)  # nobody else knows of it
     return ending[0]
 
 

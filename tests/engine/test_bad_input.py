@@ -27,6 +27,9 @@ def assert_nothing_made(shell: Shell) -> None:
         ({"engine": {"aggregated": {"max_num_seqs": 8}}}, ("engine.aggregated", "no aggregated replica")),
         ({"cluster": {"provider": "local", "port": 1}}, ("cluster.port", "unknown key", "portBase")),
         ({"topology": "1p0d"}, ("pd-mi325x:topology", "no decode replica")),
+        ({"topology": "agg-٣"}, ("pd-mi325x:topology", "agg-3")),
+        ({"topology": "agg-7"}, ("pd-mi325x:topology", "more than 6")),
+        ({"cluster": "local"}, ("pd-mi325x:cluster", "is an object", "'local'")),
         ({"topology": "two"}, ("pd-mi325x:topology", "2p1d", "agg-3")),
         ({"model": "qwen4"}, ("pd-mi325x:model", "unknown model", "rehearsal-qwen3-moe")),
         ({"model": None}, ("missing configuration value", "model")),  # Pulumi's own check of Pulumi.yaml
@@ -81,6 +84,24 @@ def test_a_headers_file_that_is_none_is_not_quoted(remote: Shell, dashboard: Das
     up = remote.run("pulumi up --yes")
     assert_one_clear_line(up, "ray.headersFile", "headers.yaml")
     assert "secret-header" not in up.text
+
+
+@pytest.mark.parametrize(
+    ("address", "word"),
+    [("http://[::1", "URL"), ("http://", "URL"), ("http://a:99999", "65535"), ("http://me:secret-word@a", "password")],
+)
+def test_an_address_that_is_none(remote: Shell, address: str, word: str) -> None:
+    remote.write_stack("remote", ray={"address": address, "serviceUrl": "http://127.0.0.1:1"})
+    up = remote.run("pulumi up --yes")
+    assert_one_clear_line(up, "ray.address", word)
+    assert "secret-word" not in up.text
+
+
+def test_a_token_file_that_is_no_text(remote: Shell, dashboard: Dashboard, tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    ray = {"address": dashboard.url, "tokenFile": str(tmp_path / "binary"), "serviceUrl": "http://127.0.0.1:1"}
+    remote.write_stack("remote", ray=ray)
+    assert_one_clear_line(remote.run("pulumi up --yes"), "ray.tokenFile", "not a text file")
 
 
 def test_an_address_that_is_no_dashboard(remote: Shell, dashboard: Dashboard) -> None:
