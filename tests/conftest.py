@@ -1,11 +1,15 @@
 """Fixtures of all tiers."""
 
+import signal
 import socket
 from pathlib import Path
 
 import pytest
 
 from tests.shell import ROOT, Shell, copy_of_checkout
+
+# A test run in the background inherits an ignored SIGINT, and so would the commands whose Ctrl-C is tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
