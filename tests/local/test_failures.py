@@ -29,7 +29,8 @@ def test_an_application_that_never_becomes_healthy_shows_its_real_reason(user: S
 
 def test_a_head_whose_supervisor_was_killed_is_found_again_and_ended(user: Shell) -> None:
     """kill -9 on the supervisor leaves Ray and the engines running: the next `pulumi destroy` ends them all."""
-    orphaned = new_deployment(user, "local-agg-2", topology="agg-1")
+    engine = {"all": {"max_model_len": 2048, "enforce_eager": True}}
+    orphaned = new_deployment(user, "local-agg-2", topology="agg-1", engine=engine)
     try:
         orphaned.pulumi("up --yes", 900)
         before = orphaned.head()
