@@ -164,8 +164,8 @@ def settings_of(name: str) -> Config:
 ONE_NODE = {
     "eight GPUs, disaggregated": ("pd-2p1d", {"platform": "cuda", "topology": "5p3d"}),
     "eight GPUs, aggregated": ("agg-2", {"platform": "cuda", "topology": "agg-8"}),
-    "many cores, disaggregated": ("local-pd-1p1d", {"topology": "6p6d"}),
-    "many cores, aggregated": ("local-agg-2", {"topology": "agg-12"}),
+    "as many as one machine takes, disaggregated": ("local-pd-1p1d", {"topology": "3p3d"}),
+    "as many as one machine takes, aggregated": ("local-agg-2", {"topology": "agg-6"}),
 }
 REPLICA_CASES = {name: settings_of(name) for name in STACKS} | {
     case: settings_of(name) | changes for case, (name, changes) in ONE_NODE.items()
