@@ -157,12 +157,9 @@ def test_env_lines_work_in_a_shell_and_keep_a_chosen_passphrase(machine: Machine
     assert "PASSPHRASE" not in machine.run("env", PULUMI_CONFIG_PASSPHRASE="").stdout
 
 
-@pytest.mark.skipif(
-    (pulumi_cli.installed() or pulumi_cli.built()) is None, reason="no pulumi on this machine: run `make toolchain`"
-)
 def test_stacks_are_registered_once_with_a_private_passphrase(machine: Machine, tmp_path: Path) -> None:
     pulumi = pulumi_cli.installed() or pulumi_cli.built()
-    assert pulumi is not None
+    assert pulumi is not None, "no pulumi on this machine: run `make toolchain`"
     (machine.bin / "pulumi").symlink_to(pulumi)
     for name in ("local-agg-2", "pd-2p1d"):
         shutil.copy(ROOT / f"Pulumi.{name}.yaml", machine.root)
@@ -178,8 +175,8 @@ def test_stacks_are_registered_once_with_a_private_passphrase(machine: Machine, 
     assert stat.S_IMODE((tmp_path / "pulumi" / "pd-mi325x.passphrase").stat().st_mode) == 0o600
 
 
-@pytest.mark.skipif(not checkout.is_current(), reason="no finished .venv: run `make tools`")
 def test_this_checkout_runs_a_sufficient_pulumi_and_has_a_language_host() -> None:
+    assert checkout.is_current(), "no finished .venv: run `make tools`"
     pulumi = shutil.which("pulumi", path=f"{checkout.VENV / 'bin'}:{os.environ['PATH']}")
     assert pulumi is not None
     assert pulumi_cli.version_of(Path(pulumi)).startswith("v")
