@@ -13,13 +13,14 @@ $(error Python 3.11 or later is needed and none was found on PATH; install Pytho
 endif
 TOOLCHAIN := $(BOOTSTRAP) -m tools.toolchain
 ENTER := eval "$$($(TOOLCHAIN) env)"
-BENCHMARKS = PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf .venv/bin/python -m benchmarks
 RESULTS ?= results
+MEASURE := .venv/bin/python -m infra.benchmark_job.dispatch
+ON_STACK = $(if $(STACK),--stack "$(STACK)") --results "$(RESULTS)"
 
 .PHONY: help
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Try it, without a GPU or a cloud account
 .PHONY: demo demo-down
@@ -29,25 +30,42 @@ demo: ## Pulumi deploys prefill/decode vLLM on Ray on this machine; AIPerf measu
 demo-down: ## Remove what `make demo` deployed (reports stay)
 	@$(BOOTSTRAP) -m tools.demo down
 
+.PHONY: rehearse rehearse-shell
+rehearse: tools ## Deploy STACK=pd-2p1d for real on a simulated Kubernetes cluster, show where the pods land, take it down
+	@$(TOOLCHAIN) ensure kubernetes-provider cluster >&2
+	.venv/bin/python -m tools.rehearsal up "$(or $(STACK),pd-2p1d)"
+
+rehearse-shell: tools ## A shell beside a simulated Kubernetes cluster: pulumi, kubectl, make
+	@$(TOOLCHAIN) ensure kubernetes-provider cluster >&2
+	.venv/bin/python -m tools.rehearsal shell
+
 ##@ Deploy and measure
-.PHONY: stacks benchmark scenarios
+.PHONY: stacks benchmark results scenarios
 stacks: tools ## Register every shipped stack in the current Pulumi backend (a local one if none is chosen)
 	@$(BOOTSTRAP) -m tools.stacks
 
-benchmark: toolchain-benchmark ## Measure the selected stack (STACK=name another, RESUME=1 goes on, SCENARIO=, RATES=)
+benchmark: tools ## Measure the selected stack (STACK=name another, RESUME=1 goes on, SCENARIO=, RATES=)
 	@$(ENTER)
-	target=$$(pulumi stack output benchmark --json $(if $(STACK),--stack $(STACK))) || \
-		{ echo "error: no deployed stack to measure; run pulumi up (or name one with STACK=)" >&2; exit 1; }
-	$(BENCHMARKS) run - --results "$(RESULTS)" $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario "$(SCENARIO)") \
-		$(if $(RATES),--rates "$(RATES)") <<<"$$target"
+	$(MEASURE) benchmark $(ON_STACK) $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario "$(SCENARIO)") \
+		$(if $(RATES),--rates "$(RATES)")
+
+results: tools ## Copy the runs of a stack on Kubernetes here; follow the one that is being measured (STACK=)
+	@$(ENTER)
+	$(MEASURE) results $(ON_STACK)
 
 scenarios: tools ## List the benchmark scenarios
 	@.venv/bin/python -m benchmarks scenarios
 
 ##@ Toolchain
-.PHONY: toolchain tools toolchain-benchmark doctor env lock
-toolchain: ## Find or build Pulumi, the Python environments and the system library that are needed
+.PHONY: toolchain toolchain-base toolchain-cluster toolchain-benchmark tools doctor env lock prune
+toolchain: toolchain-base ## Find or build Pulumi and its Kubernetes provider, the Python environments, the system library
+	@$(TOOLCHAIN) ensure kubernetes-provider >&2
+
+toolchain-base:
 	@$(TOOLCHAIN) ensure pulumi tools tcmalloc runtime-cpu benchmark >&2
+
+toolchain-cluster: ## Build a Kubernetes control plane that runs as processes, for tests and rehearsals
+	@$(TOOLCHAIN) ensure cluster >&2
 
 tools: ## Only what deploying needs: Pulumi and .venv
 	@$(TOOLCHAIN) ensure tools pulumi >&2
@@ -61,12 +79,21 @@ doctor: ## Say what was found where, what is missing, and the fix
 env: ## Shell lines that put the toolchain on PATH: eval "$(make -s env)"
 	@$(TOOLCHAIN) env
 
+prune: ## Delete environments and programs from the cache that this checkout does not use
+	@$(TOOLCHAIN) prune
+
 lock: tools ## Resolve requirements/*.txt again from versions.toml
 	@.venv/bin/python -m tools.lock
 
 ##@ Test
-.PHONY: test lint types test-unit test-engine test-local
-test: toolchain lint types test-unit test-engine test-local ## Everything that can be tested here
+.PHONY: test compile-meanwhile lint types test-unit test-engine test-cluster test-local
+test: toolchain-base compile-meanwhile lint types ## Everything that can be tested here, in two lanes
+	@$(BOOTSTRAP) -m tools.lanes "units and clusters=$(MAKE) --no-print-directory test-unit test-engine test-cluster" \
+		"local=$(MAKE) --no-print-directory test-local"
+
+# What the later tests need and is not there yet; they wait for it. It ends when this make does (its process: PPID).
+compile-meanwhile:
+	@$(TOOLCHAIN) meanwhile $$PPID kubernetes-provider cluster >&2
 
 lint: tools ## ruff, and the walls between infra, serving and benchmarks
 	@.venv/bin/ruff check .
@@ -79,11 +106,15 @@ types: tools ## pyright
 test-unit: toolchain-benchmark ## No cluster, no engine
 	@PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf .venv/bin/python -m pytest tests/unit
 
-test-engine: toolchain ## The real Pulumi engine and provider, from the shell
+test-engine: toolchain-base ## The real Pulumi engine and provider, from the shell
 	@$(ENTER)
 	.venv/bin/python -m pytest tests/engine
 
-test-local: toolchain ## Real Ray Serve, vLLM and NIXL on this machine's CPU, deployed by Pulumi, measured by AIPerf
+test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
+	@$(ENTER)
+	.venv/bin/python -m pytest tests/cluster
+
+test-local: toolchain-base ## Real Ray Serve, vLLM and NIXL on this machine's CPU, deployed by Pulumi, measured by AIPerf
 	@$(ENTER)
 	export PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf
 	.venv/bin/python -m pytest tests/local

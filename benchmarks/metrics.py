@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.http import direct
+from benchmarks.target import Target
 
 # Ray pushes metrics to its node agent every `metrics_report_interval_ms` = 10,000 (ray_config_def.h).
 EXPORT_INTERVAL_S = 10.0
@@ -91,6 +94,35 @@ def scrape_text(url: str) -> str:
     return answer.text
 
 
+def endpoints(target: Target) -> list[str]:
+    """The URLs of a target's metrics endpoints as of now. Raises BenchmarkError.
+
+    The name of a metrics service is resolved at every call: a pod that has been restarted has a new address, and one
+    that is gone must not be asked for ever.
+    """
+    if target.metrics_service is None:
+        return target.metrics_urls
+    parts = urlsplit(target.metrics_service)
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise BenchmarkError(
+            f"metrics service {parts.hostname} has no address ({reason}); are the service's pods ready?"
+        ) from None
+    # A pod of a dual-stack cluster has an address of either family, and is one endpoint.
+    families = {family for family, *_ in found}
+    family = socket.AF_INET if socket.AF_INET in families else socket.AF_INET6
+    addresses = sorted({str(address[0]) for kind, _, _, _, address in found if kind == family})
+    hosts = [f"[{address}]" if family == socket.AF_INET6 else address for address in addresses]
+    return [parts._replace(netloc=f"{host}:{parts.port or 80}").geturl() for host in hosts]
+
+
+def scrape_target(target: Target, keep: Path | None = None) -> Counters:
+    """Scrape every metrics endpoint that a target has now; `keep` as in `scrape`. Raises BenchmarkError."""
+    return scrape(endpoints(target), keep)
+
+
 def scrape(urls: Sequence[str], keep: Path | None = None) -> Counters:
     """Scrape all endpoints once; with `keep`, write each text to `keep`-<index>.prom. Raises BenchmarkError.
 
@@ -104,8 +136,11 @@ def scrape(urls: Sequence[str], keep: Path | None = None) -> Counters:
         except ValueError as error:
             raise BenchmarkError(f"metrics endpoint {url} does not speak Prometheus text: {error}") from None
     if keep is not None:
-        for index, text in enumerate(texts):
-            keep.with_name(f"{keep.name}-{index}.prom").write_text(text, encoding="utf-8")
+        files = [keep.with_name(f"{keep.name}-{index}.prom") for index in range(len(texts))]
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text, encoding="utf-8")
+        for surplus in {*keep.parent.glob(f"{keep.name}-*.prom")} - {*files}:  # an earlier scrape had more endpoints
+            surplus.unlink()
     return Counters(merged)
 
 

@@ -9,7 +9,7 @@ import requests
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.http import direct
-from benchmarks.metrics import scrape
+from benchmarks.metrics import scrape_target
 from benchmarks.target import Target
 
 TIMEOUT_S = 10.0
@@ -38,7 +38,7 @@ def check_service(target: Target) -> None:
     if target.model not in served:
         known = ", ".join(sorted(served)) or "none"
         raise BenchmarkError(f"{target.url} does not serve model {target.model!r}; it serves: {known}")
-    scrape(target.metrics_urls)
+    scrape_target(target)
 
 
 def _served_models(url: str) -> list[str]:

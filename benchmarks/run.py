@@ -15,7 +15,7 @@ from benchmarks import preflight, run_directory
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import WATCHED, all_counted, prove_kv
 from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf
-from benchmarks.metrics import Counters, Settling, read_patiently, scrape, settle
+from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
 from benchmarks.own_commit import own_commit
 from benchmarks.priming import prime
 from benchmarks.process import run_in_group
@@ -70,9 +70,9 @@ def execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None 
 
 def _quiet_service(target: Target, say: Say, settling: Settling) -> None:
     """Wait until the service's counters stand still, else the last requests of somebody else would count as ours."""
-    if target.metrics_urls:
+    if target.has_metrics:
         say(f"waiting {settling.quiet_s:.0f} s for the service's counters to stand still")
-        settle(lambda: scrape(target.metrics_urls), WATCHED, lambda _: False, say, settling)
+        settle(lambda: scrape_target(target), WATCHED, lambda _: False, say, settling)
 
 
 def _measure(run: RunDirectory, rate: float, aiperf: str, say: Say, settling: Settling | None) -> RateResult:
@@ -82,7 +82,7 @@ def _measure(run: RunDirectory, rate: float, aiperf: str, say: Say, settling: Se
     command = build_command(aiperf, run.target, run.scenario, rate, seed, output)
     written = {"argv": command.argv, "environment": command.environment, "removed": command.removed}
     run_directory.write_atomically(folder / "command.json", json.dumps(written, indent=2))
-    before = read_patiently(partial(scrape, run.target.metrics_urls, folder / "metrics-before"), say, settling)
+    before = read_patiently(partial(scrape_target, run.target, folder / "metrics-before"), say, settling)
     _load(command, folder, run.scenario, rate, say)
     requests = read_records(output / RECORDS_FILE)
     delta = _counted(run.target, requests, before, folder, say, settling)
@@ -116,13 +116,13 @@ def _counted(
     target: Target, requests: list[Request], before: Counters, folder: Path, say: Say, settling: Settling | None
 ) -> Counters:
     """The increase of the service's counters since `before`, once they have settled."""
-    if not target.metrics_urls:
+    if not target.has_metrics:
         return Counters({})
 
     def complete(now: Counters) -> bool:
         return all_counted(target, requests, now.since(before))
 
-    read = partial(scrape, target.metrics_urls, folder / "metrics-after")
+    read = partial(scrape_target, target, folder / "metrics-after")
     return settle(read, WATCHED, complete, say, settling).since(before)
 
 

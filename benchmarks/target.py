@@ -53,8 +53,9 @@ class KvShape(_Strict):
 class Target(_Strict):
     """A deployed service and everything about it that a result must carry.
 
-    `url` is the base URL without `/v1`; `tokenizer` is a Hugging Face id or an absolute directory;
-    `metrics_urls` are Prometheus endpoints, one per node.
+    `url` is the base URL without `/v1`; `tokenizer` is a Hugging Face id or an absolute directory.
+    The Prometheus endpoints of the nodes are told in one of two ways: `metrics_urls` names each, `metrics_service` is
+    the URL of all, whose host name resolves to one address per node (a headless Kubernetes service).
     """
 
     stack: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -62,7 +63,9 @@ class Target(_Strict):
     model: str = Field(min_length=1)
     tokenizer: str = Field(min_length=1)
     scenario: str
-    metrics_urls: list[str]
+    metrics_urls: list[str] = []
+    # http only: no certificate holds for the addresses behind the name.
+    metrics_service: str | None = Field(default=None, pattern=r"^http://[^/:@]+(:\d{1,5})?/")
     deployment: Deployment
     kv: KvShape | None
     versions: dict[str, str]
@@ -70,11 +73,21 @@ class Target(_Strict):
 
     @model_validator(mode="after")
     def _pd_needs_its_proof(self) -> Target:
-        if self.deployment.kind == "pd" and (self.kv is None or not self.metrics_urls):
-            raise ValueError("a pd deployment needs `kv` and `metrics_urls`: without them nothing shows that KV moved")
+        if self.deployment.kind == "pd" and (self.kv is None or not self.has_metrics):
+            raise ValueError(
+                "a pd deployment needs `kv` and `metrics_urls` or `metrics_service`: "
+                "without them nothing shows that KV moved"
+            )
+        if self.metrics_urls and self.metrics_service:
+            raise ValueError("`metrics_urls` and `metrics_service` exclude each other: give one of them")
         if len(set(self.metrics_urls)) != len(self.metrics_urls):
             raise ValueError("metrics_urls: an endpoint named twice would be counted twice")
         return self
+
+    @property
+    def has_metrics(self) -> bool:
+        """Whether the service's counters can be read at all."""
+        return bool(self.metrics_urls or self.metrics_service)
 
 
 def read_target(source: str) -> Target:

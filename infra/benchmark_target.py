@@ -6,18 +6,25 @@ from typing import Any
 
 import pulumi
 
-from serving.engine import engine_arguments
 from serving.kv_bytes import kv_bytes_per_token
+from serving.serve_config import role_arguments
 from serving.stack import Stack
 from serving.versions import platform_versions
+from serving.weights import weights_volume
 
 
 def benchmark_target(
-    stack: Stack, service_url: pulumi.Input[str], metrics_urls: pulumi.Input[list[str]]
+    stack: Stack,
+    service_url: pulumi.Input[str],
+    metrics_urls: pulumi.Input[list[str]] | None = None,
+    metrics_service: str | None = None,
 ) -> dict[str, Any]:
-    """The document that `python -m benchmarks run` takes (schema: benchmarks/target.py)."""
+    """The document that `python -m benchmarks run` takes (schema: benchmarks/target.py).
+
+    One of `metrics_urls` and `metrics_service`: the endpoints by name, or a name that resolves to all of them.
+    """
     topology, platform, model = stack.topology_, stack.platform_, stack.model_
-    engine = {role: engine_arguments(role, model, platform, stack.engine) for role in topology.roles}
+    engine = {role: role_arguments(stack, role) for role in topology.roles}
     kv = None
     if topology.disaggregated:
         decode = engine["decode"]
@@ -30,9 +37,11 @@ def benchmark_target(
         "stack": pulumi.get_stack(),
         "url": service_url,
         "model": model.name,
-        "tokenizer": stack.model_source,
+        # On a volume of weights it lies beside them, and the benchmark's pod mounts it.
+        "tokenizer": weights_volume(stack).model_source if stack.target == "kubernetes" else stack.model_source,
         "scenario": stack.scenario,
-        "metrics_urls": metrics_urls,
+        "metrics_urls": metrics_urls if metrics_urls is not None else [],
+        "metrics_service": metrics_service,
         "deployment": {
             "kind": "pd" if topology.disaggregated else "aggregated",
             "topology": str(topology),

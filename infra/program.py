@@ -7,6 +7,7 @@ from infra.benchmark_target import benchmark_target
 from infra.cluster.local import LocalRayCluster
 from infra.serve_application import ServeApplication
 from infra.settings import read_settings
+from serving.cluster import NodePoolStack
 from serving.engine import budget_differences
 from serving.errors import ConfigError
 from serving.stack import Stack
@@ -19,7 +20,12 @@ def deploy() -> None:
     """Deploy the selected stack. A setting that cannot work ends the program with one line and nothing registered."""
     try:
         stack = read_settings()
-        _deploy(stack)
+        if isinstance(stack, NodePoolStack):
+            from infra.kubernetes_program import deploy_node_pool
+
+            deploy_node_pool(stack)
+        else:
+            _deploy(stack)
     except (ConfigError, ToolchainError, BenchmarkError) as error:
         # Not pulumi.RunError: that adds "an unhandled error occurred" behind the line that says it all.
         pulumi.log.error(str(error))
@@ -27,13 +33,12 @@ def deploy() -> None:
 
 
 def _deploy(stack: Stack) -> None:
-    if stack.target == "kubernetes":
-        raise ConfigError(
-            "pd-mi325x:target",
-            "kubernetes cannot be deployed by this version",
-            f"see what would be: .venv/bin/python -m serving render {pulumi.get_stack()}",
-        )
     _warn_of_unequal_budgets(stack)
+    if stack.target == "kubernetes":
+        from infra.kubernetes_program import deploy_on_kubernetes
+
+        deploy_on_kubernetes(stack)
+        return
     application, metrics_urls = _on_local_cluster(stack) if stack.ray is None else _on_existing_cluster(stack)
     pulumi.export("service_url", application.serviceUrl)
     pulumi.export("benchmark", benchmark_target(stack, application.serviceUrl, metrics_urls))

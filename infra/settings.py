@@ -6,16 +6,21 @@ from contextlib import suppress
 import pulumi
 
 from benchmarks.scenario import load_scenarios
+from serving.cluster import NodePoolStack
 from serving.errors import ConfigError
-from serving.stack import Stack, parse_stack
+from serving.stack import Stack, parse_settings
 from serving.stack_files import strip_project
 
 
-def read_settings() -> Stack:
+def read_settings() -> Stack | NodePoolStack:
     """The selected stack's configuration, validated. Raises ConfigError naming the Pulumi key that is wrong."""
     raw = strip_project(dict(pulumi.runtime.get_config_env()))  # its errors name the whole key already
     try:
-        stack = parse_stack({key: _value(text) for key, text in raw.items()})
+        stack = parse_settings({key: _value(text) for key, text in raw.items()})
+        if isinstance(stack, NodePoolStack):
+            return stack
+        if stack.target == "kubernetes":
+            _ = stack.required_images
         if stack.scenario not in (known := load_scenarios()):
             raise ConfigError("scenario", f"unknown scenario {stack.scenario!r}", f"known: {', '.join(known)}")
         return stack

@@ -4,12 +4,13 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from serving.engine import budget_differences
 from serving.errors import ConfigError
+from serving.ray_cluster import ray_service
 from serving.serve_config import serve_config
 from serving.stack_files import load_stack, stack_names
+from serving.yaml_text import yaml_text
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -17,16 +18,23 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 class Format(StrEnum):
     serve = "serve"
     anyscale = "anyscale"
+    kubernetes = "kubernetes"
 
 
 @app.command()
 def render(
     stack: Annotated[str, typer.Argument(help="a stack file's name, for example pd-2p1d")],
-    format: Annotated[Format, typer.Option(help="serve: Ray Serve config; anyscale: Anyscale service")] = Format.serve,
+    format: Annotated[
+        Format, typer.Option(help="serve: Ray Serve config; anyscale: Anyscale service; kubernetes: RayService")
+    ] = Format.serve,
 ) -> None:
-    """Print the Serve config of STACK as YAML."""
+    """Print the Serve config of STACK, or the manifest around it, as YAML."""
     settings = load_stack(stack)
     config: dict[str, Any] = serve_config(settings)
+    if format is Format.kubernetes:
+        if settings.target != "kubernetes":
+            raise ConfigError("--format", f"{stack} is not for Kubernetes (target: {settings.target})")
+        config = ray_service(settings, stack, settings.namespace or stack)
     if format is Format.anyscale:
         # An Anyscale service owns its proxies; it takes the applications and a name.
         config = {"name": stack, "applications": config["applications"]}
@@ -34,7 +42,7 @@ def render(
         settings.topology_, settings.model_, settings.platform_, settings.engine
     ).items():
         typer.echo(f"# unequal budget {argument}: {', '.join(f'{role} {v}' for role, v in values.items())}")
-    typer.echo(yaml.safe_dump(config, sort_keys=False), nl=False)
+    typer.echo(yaml_text(config), nl=False)
 
 
 @app.command()

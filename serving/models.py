@@ -30,7 +30,7 @@ class Model:
     """One servable model.
 
     name: the key in stack files and the served model id. repository: Hugging Face id, or None when it is made on the
-    spot. max_model_len: longest context the model was trained for.
+    spot. max_model_len: longest context the model was trained for. gigabytes: size of its weights, 10^9 bytes.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Model:
     attention: GroupedQueryAttention | LatentAttention
     max_model_len: int
     mixture_of_experts: bool
+    gigabytes: float
     source: str
 
 
@@ -49,6 +50,7 @@ QWEN3_235B = Model(
     attention=GroupedQueryAttention(kv_heads=4, head_dim=128),
     max_model_len=40960,
     mixture_of_experts=True,
+    gigabytes=237,  # FP8: a byte for each of 235 billion parameters, and their scales
     source="huggingface.co/Qwen/Qwen3-235B-A22B-FP8 config.json",
 )
 
@@ -59,6 +61,7 @@ DEEPSEEK_V3 = Model(
     attention=LatentAttention(kv_lora_rank=512, rope_head_dim=64),
     max_model_len=163840,
     mixture_of_experts=True,
+    gigabytes=689,  # FP8: 685 billion parameters with the prediction layer (model card), and their scales
     source="huggingface.co/deepseek-ai/DeepSeek-V3-0324 config.json",
 )
 
@@ -71,6 +74,7 @@ REHEARSAL = Model(
     attention=GroupedQueryAttention(kv_heads=2, head_dim=32),
     max_model_len=4096,
     mixture_of_experts=True,
+    gigabytes=0,  # made up by vLLM where they are needed
     source="serving/rehearsal_model.py",
 )
 

@@ -15,6 +15,8 @@ class Platform:
     gpus_per_replica: tensor parallel size; 0 means a CPU replica. resources: LLMConfig keys that decide on which
     resources a replica runs. environment: variables of every engine process. engine: vLLM arguments that only this
     platform needs. kv_transfer: keys added to kv_transfer_config. block_size: KV block size in tokens.
+    shared_memory: size of /dev/shm in a pod. object_store: bytes of it for Ray. capabilities: Linux capabilities of an
+    engine container. host_paths: directories of the node that an engine container reads, mounted where they are.
     """
 
     name: PlatformName
@@ -23,8 +25,12 @@ class Platform:
     environment: dict[str, str]
     block_size: int
     kv_dtype: KvDtype
+    shared_memory: str
+    object_store: int
     engine: dict[str, Any] = field(default_factory=dict)
     kv_transfer: dict[str, Any] = field(default_factory=dict)
+    capabilities: tuple[str, ...] = ()
+    host_paths: tuple[str, ...] = ()
 
     @property
     def tensor_parallel_size(self) -> int:
@@ -37,6 +43,12 @@ class Platform:
 # backends have kernel blocks of 16 or 32 tokens (MLA: 1), and NIXL registers kernel blocks, so the gain there is
 # smaller: `rocm_aiter_fa.py` get_supported_kernel_block_sizes, `nixl_connector.py` select_common_block_size (read).
 _LARGE_KV_BLOCK = 128
+
+# What Oracle's MI300X manifests give an engine of eight ranks (oci-hpc-oke); Ray's object store lies there as well.
+_GPU_SHARED_MEMORY = "128Gi"
+# Requests and answers pass through Ray's object store, KV does not. Ray's default, 30 % of a node's memory, would be
+# more than /dev/shm holds, and Ray then falls back to files.
+_GPU_OBJECT_STORE = 16 * 1024**3
 
 ROCM = Platform(
     name="rocm",
@@ -60,6 +72,15 @@ ROCM = Platform(
     },
     block_size=_LARGE_KV_BLOCK,
     kv_dtype="fp8",
+    shared_memory=_GPU_SHARED_MEMORY,
+    object_store=_GPU_OBJECT_STORE,
+    # IPC_LOCK: RDMA pins memory. SYS_PTRACE: ranks of a replica read each other's memory (UCX sm over CMA, ROCm IPC).
+    # Not `privileged`, as the reference post has it: the device plugins hand over /dev/kfd, /dev/dri and
+    # /dev/infiniband. That this is enough is inferred, and has not run on hardware.
+    capabilities=("IPC_LOCK", "SYS_PTRACE"),
+    # UCX <= 1.22 looks for the kernel's dma-buf options in /boot/config-$(uname -r) only (ucx: rocm_base.c), and a
+    # container has no /boot: without it GPU-direct RDMA counts as not supported.
+    host_paths=("/boot",),
 )
 
 CUDA = Platform(
@@ -72,6 +93,9 @@ CUDA = Platform(
     },
     block_size=_LARGE_KV_BLOCK,
     kv_dtype="bfloat16",
+    shared_memory=_GPU_SHARED_MEMORY,
+    object_store=_GPU_OBJECT_STORE,
+    capabilities=("IPC_LOCK",),
     # vLLM 0.25: prefill frees KV blocks when the lease ends and decode only logs it; 30 s is too short under load.
     kv_transfer={"kv_connector_extra_config": {"kv_lease_duration": 300}},
 )
@@ -87,6 +111,8 @@ CPU = Platform(
     },
     block_size=_LARGE_KV_BLOCK,
     kv_dtype="bfloat16",
+    shared_memory="1Gi",
+    object_store=256 * 1024**2,
     kv_transfer={"kv_buffer_device": "cpu"},
 )
 

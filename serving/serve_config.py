@@ -6,6 +6,7 @@ from typing import Any
 from serving.engine import engine_arguments
 from serving.stack import Stack
 from serving.topology import Role
+from serving.weights import weights_volume
 
 APPLICATION = "llm"
 REPLICA_CALLBACK = "serving.replica.callback.ReplicaCallback"
@@ -17,15 +18,22 @@ _DECODE_PORTS_AFTER = 100
 _INGRESS_PER_REPLICA = 4
 
 
+def role_arguments(stack: Stack, role: Role) -> dict[str, Any]:
+    """vLLM's arguments of one role in this stack. What the stack file says wins over what the weights need."""
+    weights = weights_volume(stack).engine_arguments if stack.target == "kubernetes" else {}
+    return weights | engine_arguments(role, stack.model_, stack.platform_, stack.engine)
+
+
 def llm_config(stack: Stack, role: Role) -> dict[str, Any]:
     """`ray.serve.llm.LLMConfig` of one role, as a dict. The replica count is not in it: see serve_config."""
     platform, model = stack.platform_, stack.model_
     ports = stack.local_ports
     port_base = ports.side_channel if ports else _SIDE_CHANNEL_PORT_BASE
+    source = weights_volume(stack).model_source if stack.target == "kubernetes" else stack.model_source
     return {
-        "model_loading_config": {"model_id": model.name, "model_source": stack.model_source},
+        "model_loading_config": {"model_id": model.name, "model_source": source},
         **deepcopy(platform.resources),
-        "engine_kwargs": engine_arguments(role, model, platform, stack.engine),
+        "engine_kwargs": role_arguments(stack, role),
         "runtime_env": {"env_vars": dict(platform.environment)},
         # The Batcher otherwise holds every first token back for a full 50 ms (ray#59681).
         "experimental_configs": {"stream_batching_interval_ms": 0},

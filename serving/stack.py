@@ -6,32 +6,28 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
+from serving.cluster import PROVIDERS, Cluster, LocalCluster, NodePoolStack, StackCluster
 from serving.engine import EngineSettings
 from serving.errors import ConfigError
+from serving.kubernetes_settings import Images, Monitoring, RayOperator, Results, Weights
+from serving.local_ports import LocalPorts
 from serving.models import Model, model
+from serving.node_profiles import NodeProfile
 from serving.platforms import PLATFORMS, Platform, PlatformName
+from serving.settings_base import Settings
 from serving.topology import Topology, parse_topology
 
 Target = Literal["kubernetes", "ray"]
+NAMESPACE = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$"  # RFC 1123 label, as Kubernetes demands
+_KUBERNETES_ONLY = {
+    *("namespace", "images", "weights", "hugging_face_token", "ray_operator", "results", "monitoring"),
+}
 _MOST_LOCAL_REPLICAS = 6  # what the CPUs that a local Ray head declares are enough for (infra/cluster/local.py)
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
-
-
-class Cluster(_Settings):
-    """Where the nodes come from. `local` starts a Ray head on this machine."""
-
-    provider: Literal["doks", "existing", "stack", "local"]
-    stack: str | None = Field(default=None, description="provider `stack`: the stack that owns the node pool")
-    port_base: int = Field(default=18000, ge=1024, le=32000, description="provider `local`: the first of 400 ports")
-
-
-class RayConnection(_Settings):
+class RayConnection(Settings):
     """An existing Ray cluster, reached over its dashboard's REST API."""
 
     address: str = Field(pattern=r"^https?://", description="dashboard URL, for example https://ray.example.com:8265")
@@ -56,7 +52,7 @@ class RayConnection(_Settings):
         return self
 
 
-class Stack(_Settings):
+class Stack(Settings):
     """One deployment: which model, arranged how, on what, measured with which scenario."""
 
     model: str = Field(description="key of serving/models.py")
@@ -70,6 +66,14 @@ class Stack(_Settings):
     model_source: str = Field(default="", description="directory or id of the weights; empty: the model's repository")
     ingress_replicas: int | None = Field(default=None, gt=0)
     ready_timeout_seconds: int = Field(default=3600, gt=0, description="how long the application may take to serve")
+    # Only on Kubernetes.
+    namespace: str = Field(default="", pattern=NAMESPACE, description="empty: the stack's name")
+    images: Images | None = None
+    weights: Weights = Field(default_factory=Weights)
+    hugging_face_token: SecretStr | None = Field(default=None, description="set with `pulumi config set --secret`")
+    ray_operator: RayOperator = Field(default_factory=RayOperator)
+    results: Results = Field(default_factory=Results)
+    monitoring: Monitoring = "none"
 
     @model_validator(mode="before")
     @classmethod
@@ -81,7 +85,7 @@ class Stack(_Settings):
     @model_validator(mode="after")
     def _consistent(self) -> "Stack":
         parse_topology(self.topology)
-        local = self.cluster is not None and self.cluster.provider == "local"
+        local = isinstance(self.cluster, LocalCluster)
         if self.target == "ray":
             if (self.cluster is not None) == (self.ray is not None) or (self.cluster and not local):
                 raise ConfigError("target", "ray needs exactly one of cluster.provider: local and ray.address")
@@ -89,8 +93,14 @@ class Stack(_Settings):
             raise ConfigError("cluster", "target kubernetes needs cluster.provider doks, existing or stack")
         elif self.ray is not None:
             raise ConfigError("ray", "only target: ray takes it", "remove it or set target: ray")
-        if self.cluster and (self.cluster.provider == "stack") != (self.cluster.stack is not None):
-            raise ConfigError("cluster.stack", "goes with provider: stack and only with it")
+        if isinstance(self.cluster, StackCluster) and "ray_operator" in self.model_fields_set:
+            raise ConfigError(
+                "rayOperator", f"is {self.cluster.stack}'s, which owns the nodes", f"set it in {self.cluster.stack}"
+            )
+        if self.target == "ray":
+            for name in sorted(_KUBERNETES_ONLY & self.model_fields_set):
+                key = type(self).model_fields[name].alias or name
+                raise ConfigError(key, "only target: kubernetes takes it", "remove it")
         if local and self.topology_.replicas > _MOST_LOCAL_REPLICAS:
             raise ConfigError(
                 "topology", f"{self.topology} is more than {_MOST_LOCAL_REPLICAS} replicas on one machine"
@@ -128,57 +138,71 @@ class Stack(_Settings):
     @property
     def local_ports(self) -> "LocalPorts | None":
         """Ports of a local Ray head, or None when the cluster is not ours to number."""
-        if self.cluster is None or self.cluster.provider != "local":
-            return None
-        return LocalPorts(self.cluster.port_base)
+        return LocalPorts(self.cluster.port_base) if isinstance(self.cluster, LocalCluster) else None
 
+    @property
+    def required_images(self) -> Images:
+        """The images of a stack on Kubernetes. Raises ConfigError: no public ones exist that could be the default."""
+        if self.images is None:
+            raise ConfigError("images", "is required on Kubernetes", "set images.engine and images.benchmark")
+        return self.images
 
-class LocalPorts:
-    """Which loopback port does what, counted from cluster.portBase."""
-
-    def __init__(self, base: int) -> None:
-        self.http, self.dashboard, self.metrics, self.gcs = base, base + 1, base + 2, base + 3
-        self.node_manager, self.object_manager = base + 4, base + 5
-        self.dashboard_agent, self.runtime_env_agent, self.dashboard_grpc = base + 6, base + 7, base + 8
-        self.ray_client = base + 9
-        # Metrics of Ray's autoscaler and dashboard, which else meet on fixed ports with those of another head.
-        self.autoscaler_metrics, self.dashboard_metrics = base + 10, base + 11
-        self.side_channel = base + 100  # 100 ports for prefill or aggregated replicas, then 100 for decode
-        self.first_worker, self.last_worker = base + 300, base + 399  # Ray's own worker processes
-
-    def listeners(self) -> dict[str, int]:
-        """The ports that Ray itself listens on, which must be free before it starts: name -> port."""
-        ranges = ("side_channel", "first_worker", "last_worker")
-        return {name: port for name, port in vars(self).items() if name not in ranges}
+    @property
+    def profile(self) -> NodeProfile:
+        """The nodes that a stack on Kubernetes runs on."""
+        assert self.cluster is not None  # noqa: S101  validated: target kubernetes
+        assert not isinstance(self.cluster, LocalCluster)  # noqa: S101
+        return self.cluster.profile
 
 
 def parse_stack(values: dict[str, Any]) -> Stack:
-    """Settings as read -> Stack. Raises ConfigError, one line, naming the key that is wrong."""
+    """Settings of a serving stack as read -> Stack. Raises ConfigError, one line, naming the key that is wrong."""
+    return _parse(Stack, values)
+
+
+def parse_settings(values: dict[str, Any]) -> Stack | NodePoolStack:
+    """Settings of any stack; one with `nodePool` owns nodes and serves nothing. Raises ConfigError."""
+    return _parse(NodePoolStack, values) if "nodePool" in values else _parse(Stack, values)
+
+
+def _parse[Model: BaseModel](settings: type[Model], values: dict[str, Any]) -> Model:
     try:
-        return Stack.model_validate(values)
+        return settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "config"
+        location = list(first["loc"])
+        if location[:1] == ["cluster"] and location[1:2] and location[1] in PROVIDERS:
+            del location[1]  # in a union pydantic also names the member, by its tag: not a key of the stack file
+        key = ".".join(str(part) for part in location) or "config"
         cause = first.get("ctx", {}).get("error")
         if isinstance(cause, ConfigError):
             raise cause from None
         if first["type"] == "extra_forbidden":
-            raise ConfigError(key, "unknown key", f"known here: {_known_keys(first['loc'])}") from None
+            raise ConfigError(key, "unknown key", f"known here: {_known_keys(settings, first['loc'])}") from None
         if first["type"] == "missing":
             raise ConfigError(key, "is required") from None
-        if first["type"] == "model_type":
+        if first["type"].startswith("union_tag"):
+            problem = (
+                "is required"
+                if first["type"].endswith("not_found")
+                else f"unknown: {first.get('ctx', {}).get('tag')!r}"
+            )
+            raise ConfigError(f"{key}.provider", problem, f"one of: {', '.join(PROVIDERS)}") from None
+        if first["type"] in ("model_type", "model_attributes_type"):
             raise ConfigError(key, f"is an object, got {first['input']!r}", "write its keys below it") from None
         shown = repr(first["input"])
         raise ConfigError(key, f"{first['msg']}, got {shown if len(shown) < 200 else shown[:200] + ' ...'}") from None
 
 
-def _known_keys(location: tuple[int | str, ...]) -> str:
+def _known_keys(settings: Any, location: tuple[int | str, ...]) -> str:
     """The keys that could have stood where an unknown one did."""
-    settings: Any = Stack
-    for part in location[:-1]:
+    for before, part in zip(("", *location), location[:-1], strict=False):
+        if before == "cluster" and part in PROVIDERS:
+            settings = PROVIDERS[str(part)]
+            continue
         field = next((f for n, f in settings.model_fields.items() if part in (n, f.alias)), None)
         candidates = getattr(field.annotation, "__args__", (field.annotation,)) if field else ()
-        settings = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), Stack)
+        settings = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), settings)
     return ", ".join(f.alias or n for n, f in settings.model_fields.items())
 
 

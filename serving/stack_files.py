@@ -6,23 +6,37 @@ from typing import Any
 
 import yaml
 
+from serving.cluster import NodePoolStack
 from serving.errors import ConfigError
-from serving.stack import Stack, parse_stack
+from serving.stack import Stack, parse_settings
 
 PROJECT = "pd-mi325x"
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def stack_names() -> list[str]:
-    """Names of all shipped stacks."""
-    return sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in ROOT.glob("Pulumi.*.yaml"))
+    """Names of the shipped stacks that serve something."""
+    return [name for name, settings in _all().items() if isinstance(settings, Stack)]
+
+
+def node_pool_names() -> list[str]:
+    """Names of the shipped stacks that only own nodes."""
+    return [name for name, settings in _all().items() if isinstance(settings, NodePoolStack)]
 
 
 def load_stack(name: str) -> Stack:
+    """The validated settings of a shipped stack that serves. Raises ConfigError when there is none or it is wrong."""
+    settings = load_settings(name)
+    if isinstance(settings, NodePoolStack):
+        raise ConfigError("stack", f"{name} only owns nodes", f"stacks that serve: {', '.join(stack_names())}")
+    return settings
+
+
+def load_settings(name: str) -> Stack | NodePoolStack:
     """The validated settings of a shipped stack. Raises ConfigError when there is none or it is wrong."""
     path = ROOT / f"Pulumi.{name}.yaml"
     if not path.exists():
-        raise ConfigError("stack", f"no file {path.name}", f"known: {', '.join(stack_names())}")
+        raise ConfigError("stack", f"no file {path.name}", f"known: {', '.join(_files())}")
     try:
         content = yaml.safe_load(path.read_text()) or {}
     except yaml.YAMLError as error:
@@ -30,7 +44,15 @@ def load_stack(name: str) -> Stack:
     config = (content.get("config") or {}) if isinstance(content, dict) else None
     if not isinstance(config, dict):
         raise ConfigError(path.name, "is not a stack file", f"write settings as `{PROJECT}:model: ...` under `config:`")
-    return parse_stack({**_defaults(), **strip_project(config)})
+    return parse_settings(strip_project(config))
+
+
+def _files() -> list[str]:
+    return sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in ROOT.glob("Pulumi.*.yaml"))
+
+
+def _all() -> dict[str, Stack | NodePoolStack]:
+    return {name: load_settings(name) for name in _files()}
 
 
 def strip_project(config: dict[str, Any]) -> dict[str, Any]:
@@ -43,9 +65,3 @@ def strip_project(config: dict[str, Any]) -> dict[str, Any]:
         if namespace != PROJECT and get_close_matches(namespace, [PROJECT], cutoff=0.7):
             raise ConfigError(key, "unknown namespace", f"write {PROJECT}:{key.partition(':')[2]}")
     return {key.removeprefix(f"{PROJECT}:"): value for key, value in config.items() if key.startswith(f"{PROJECT}:")}
-
-
-def _defaults() -> dict[str, Any]:
-    """Defaults that Pulumi.yaml declares; Pulumi itself fills them in when it runs the program."""
-    declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
-    return {key: entry["default"] for key, entry in declared.items() if "default" in entry}

@@ -2,10 +2,20 @@
 
 import sys
 
+from infra.provider.cluster_preflight import ClusterPreflight
+from infra.provider.kept_objects import KeptObjects
 from infra.provider.local_ray_cluster import LocalRayCluster
+from infra.provider.ray_service_ready import RayServiceReady
 from infra.provider.serve_application import ServeApplication
 from infra.provider.server import serve
 
 if __name__ == "__main__":
     engine = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
-    serve({"pd:index:LocalRayCluster": LocalRayCluster(), "pd:index:ServeApplication": ServeApplication()}, engine)
+    resources = {
+        "pd:index:LocalRayCluster": LocalRayCluster(),
+        "pd:index:ServeApplication": ServeApplication(),
+        "pd:index:ClusterPreflight": ClusterPreflight(),
+        "pd:index:KeptObjects": KeptObjects(),
+        "pd:index:RayServiceReady": RayServiceReady(),
+    }
+    serve(resources, engine)

@@ -22,7 +22,7 @@ _INPUTS = (
     *("rayVersion", "application", "httpOptions", "readyTimeoutSeconds"),
 )
 _PATIENCE_SECONDS = 60.0  # two requests that time out (ray_api.py)
-_FAILED = ("DEPLOY_FAILED", "UNHEALTHY")
+FAILED = ("DEPLOY_FAILED", "UNHEALTHY")
 _REMOVE_SECONDS = 120  # engines get Serve's graceful shutdown time (20 s) and then end; measured 8 to 40 s
 
 
@@ -104,9 +104,9 @@ class ServeApplication:
             details = _patiently(api, operation).get(wanted["name"])
             if details is None:
                 raise ResourceError(f"application {wanted['name']!r} was removed by somebody while it was starting")
-            if details["status"] in _FAILED:
+            if details["status"] in FAILED:
                 raise ResourceError(f"application {wanted['name']!r} is {details['status']}: {failure(details)}")
-            if details["status"] == "RUNNING" and _as_wanted(details, wanted):
+            if details["status"] == "RUNNING" and as_wanted(details, wanted):
                 break
             waiting = progress(details)
             if waiting != shown:
@@ -170,7 +170,7 @@ def _others(api: RayApi, name: str) -> list[dict[str, Any]]:
     return [entry["deployed_app_config"] for other, entry in details if other != name and entry["deployed_app_config"]]
 
 
-def _as_wanted(details: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def as_wanted(details: dict[str, Any], wanted: dict[str, Any]) -> bool:
     """Whether RUNNING speaks of this config: right after a PUT, Serve still reports the one before."""
     if details["deployed_app_config"] != wanted:
         return False

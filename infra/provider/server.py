@@ -1,6 +1,7 @@
 """gRPC side of the `pd` provider: Pulumi's ResourceProvider service over the resources of this package."""
 
 import os
+import signal
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -223,10 +224,12 @@ def serve(resources: dict[str, Resource], engine: str) -> None:
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(ProviderServer(resources, engine), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
+    ended = Event()
+    # Before the port is told: a signal may follow at once.
+    signal.signal(signal.SIGINT, lambda *_: ended.set())
     print(port, flush=True)
-    try:
-        parent = os.getppid()
-        while os.getppid() == parent:  # an engine that was killed cannot end its plugins
-            server.wait_for_termination(timeout=_PARENT_SECONDS)
-    except KeyboardInterrupt:  # the engine is done with this plugin; what still runs is a clean-up after Ctrl-C
-        server.stop(grace=_CLEAN_UP_SECONDS).wait()
+    parent = os.getppid()
+    while os.getppid() == parent:  # an engine that was killed cannot end its plugins
+        if ended.wait(_PARENT_SECONDS):  # the engine is done with this plugin; what still runs is a clean-up
+            server.stop(grace=_CLEAN_UP_SECONDS).wait()
+            return

@@ -24,7 +24,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 def new_deployment(user: Shell, stack: str, **config: object) -> Deployment:
     """The stack's file with ports of its own, and the stack made; nothing is deployed yet."""
-    port_base = free_port_base()
+    port_base = free_port_base(21000, 26000)
     user.write_stack(stack, cluster={"provider": "local", "portBase": port_base}, **config)
     answer = user.run(f"pulumi stack select --create {stack}")
     assert answer.ok, answer.text

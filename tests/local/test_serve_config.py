@@ -155,10 +155,8 @@ def test_without_gpu_bundles_ray_would_silently_build_a_cpu_engine(examined: Con
 
 
 def settings_of(name: str) -> Config:
-    declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
     own = yaml.safe_load((ROOT / f"Pulumi.{name}.yaml").read_text())["config"]
-    defaults = {key: entry["default"] for key, entry in declared.items() if "default" in entry}
-    return defaults | {key.removeprefix(f"{PROJECT}:"): value for key, value in own.items()}
+    return {key.removeprefix(f"{PROJECT}:"): value for key, value in own.items()}
 
 
 ONE_NODE = {

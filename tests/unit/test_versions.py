@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tools.lock import REQUIREMENTS, pins
+from tools.toolchain import go_programs
+from tools.toolchain.go_build import GoProgram
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSIONS: dict[str, Any] = tomllib.loads((ROOT / "versions.toml").read_text())
@@ -22,6 +24,8 @@ NOT_VERSIONS = {
     "version_variable",
     "package",
     "library",
+    "chart",
+    "chart_repository",
     "transfer_module",
     "reason",
 }
@@ -58,12 +62,35 @@ def test_every_value_has_a_reason(name: str) -> None:
     assert all(isinstance(text, str) and len(text.split()) >= 4 for text in reasons)
 
 
-def test_go_module_is_the_pinned_pulumi() -> None:
-    pulumi = VERSIONS["pulumi"]
-    go_mod = (ROOT / "tools" / "pulumi" / "go.mod").read_text()
-    assert re.search(rf"^\s*{re.escape(pulumi['module'])} v{re.escape(pulumi['version'])}\b", go_mod, re.MULTILINE)
-    assert f"\ngo {pulumi['go_minimum']}\n" in go_mod
-    assert f"tool {pulumi['command']}\n" in go_mod
+def go_mod(table: str) -> str:
+    return (ROOT / "tools" / table.replace("_", "-") / "go.mod").read_text()
+
+
+@pytest.mark.parametrize("name", [name for name, table in VERSIONS.items() if "module" in table])
+def test_go_module_is_the_pinned_one(name: str) -> None:
+    table = VERSIONS[name]
+    version = table.get("module_version", table["version"])
+    required = rf"^(require)?\s*{re.escape(table['module'])} v{re.escape(version)}( // indirect)?$"
+    assert re.search(required, go_mod(name), re.MULTILINE), f"tools/{name}/go.mod is not at {version}"
+    # `make doctor` names one Go that builds all of them.
+    assert f"\ngo {VERSIONS['pulumi']['go_minimum']}\n" in go_mod(name)
+
+
+def test_kubernetes_libraries_are_those_of_the_pinned_kubernetes() -> None:
+    _, minor, patch = VERSIONS["kubernetes"]["version"].split(".")
+    replaced = re.findall(r"^replace (\S+) => (\S+) (\S+)$", go_mod("kubernetes"), re.MULTILINE)
+    assert len(replaced) > 20
+    assert {(new, version) for _, new, version in replaced} == {(old, f"v0.{minor}.{patch}") for old, _, _ in replaced}
+
+
+@pytest.mark.parametrize("program", go_programs.every(), ids=lambda program: program.name)
+def test_go_module_has_the_program_as_a_tool(program: GoProgram) -> None:
+    text = (program.module_dir / "go.mod").read_text()
+    tools = re.findall(r"^(?:tool |\t)(\S+)$", text, re.MULTILINE)
+    if program.package == ".":
+        assert [name for name in program.sources if (program.module_dir / name).exists()] == ["main.go"]
+    else:
+        assert program.package in tools
 
 
 @pytest.mark.parametrize("name", LOCKED_SETS)

@@ -1,4 +1,4 @@
-"""`python3 -m tools.toolchain VERB`: ensure, path, doctor, env."""
+"""`python3 -m tools.toolchain VERB`: ensure, meanwhile, path, doctor, env, prune."""
 
 import signal
 import sys
@@ -7,69 +7,54 @@ if sys.version_info < (3, 11):  # noqa: UP036 - runs in whatever python3 is; bef
     sys.exit(f"error: python3 is {sys.version.split()[0]}; Python 3.11 or later must be first on PATH")
 
 import argparse
-from collections.abc import Callable
-from pathlib import Path
 
-from . import checkout, doctor, environments, pulumi_cli, shell_env, tcmalloc
+from . import background, doctor, prune, shell_env
 from .errors import ToolchainError
-from .find_python import find_python
-from .find_uv import ensure_uv, find_uv
+from .items import ENSURE, FIND, ensure, path
 
-ENSURE: dict[str, Callable[[], Path]] = {
-    "tools": checkout.ensure,
-    "pulumi": pulumi_cli.ensure,
-    **{name: lambda name=name: environments.ensure(name) for name in environments.ENVIRONMENTS},
-    "tcmalloc": tcmalloc.ensure,
-    "uv": ensure_uv,
-}
+INTERRUPTED = 130
 
 
-def ensure(names: list[str]) -> None:
-    """Find or make each, in the order given; then put what `.venv` lacks of Pulumi into it."""
-    for name in names:
-        ENSURE[name]()
-    if {"tools", "pulumi"} & set(names):
-        checkout.link_pulumi()
-
-
-def path(name: str) -> Path:
-    """Where something is that `ensure` has found or made. Raises ToolchainError when it is not there."""
-    if name in environments.ENVIRONMENTS:
-        return environments.interpreter(name).parent.parent
-    found = {
-        "tools": lambda: checkout.VENV if checkout.is_current() else None,
-        "pulumi": lambda: pulumi_cli.installed() or pulumi_cli.built(),
-        "tcmalloc": tcmalloc.locate,
-        "uv": find_uv,
-        "python": find_python,
-    }[name]()
-    if found is None:
-        raise ToolchainError(name, "not there or out of date", "run `make toolchain`")
-    return found
-
-
-def main() -> int:
-    """Parse the command line and run one verb."""
-    parser = argparse.ArgumentParser(prog="python3 -m tools.toolchain", description=__doc__)
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    verb = verbs.add_parser("ensure", help="find or make what is named")
-    verb.add_argument("names", nargs="+", choices=sorted(ENSURE), metavar="NAME", help=", ".join(sorted(ENSURE)))
-    verb = verbs.add_parser("path", help="print where something is")
-    verb.add_argument("name", choices=sorted({*ENSURE, "python"}), metavar="NAME")
-    verbs.add_parser("doctor", help="say what is here and what is missing")
-    verbs.add_parser("env", help="print shell lines for `eval`")
-    arguments = parser.parse_args()
-    if arguments.verb == "ensure":
+def main(arguments: argparse.Namespace) -> int:
+    """Run one verb; its exit code."""
+    verb = arguments.verb
+    if verb == "ensure":
+        if arguments.needed_by:
+            background.only_while(arguments.needed_by)
         ensure(arguments.names)
-    elif arguments.verb == "path":
+    elif verb == "meanwhile":
+        background.start(arguments.needed_by, arguments.names)
+    elif verb == "path":
         print(path(arguments.name))
-    elif arguments.verb == "env":
+    elif verb == "env":
         print("\n".join(shell_env.export_lines()))
+    elif verb == "prune":
+        prune.prune()
     else:
         findings = doctor.examine()
         print(doctor.table(findings))
         return 1 if any(finding.status == doctor.MISSING for finding in findings) else 0
     return 0
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python3 -m tools.toolchain", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    makeable = sorted(ENSURE)
+    verb = verbs.add_parser("ensure", help="find or make what is named")
+    verb.add_argument("--while", dest="needed_by", type=int, metavar="PID", help="in the background, while PID lives")
+    verb.add_argument("names", nargs="+", choices=makeable, metavar="NAME", help=", ".join(makeable))
+    verb = verbs.add_parser("meanwhile", help="start `ensure --while PID` for what is missing")
+    verb.add_argument("needed_by", type=int, metavar="PID")
+    verb.add_argument("names", nargs="+", choices=makeable, metavar="NAME")
+    verb = verbs.add_parser("path", help="print where something is")
+    findable = sorted(FIND)
+    verb.add_argument("name", choices=findable, metavar="NAME", help=", ".join(findable))
+    verbs.add_parser("doctor", help="say what is here and what is missing")
+    verbs.add_parser("env", help="print shell lines for `eval`")
+    verbs.add_parser("prune", help="delete from the cache what this checkout does not use")
+    return parser.parse_args()
 
 
 def _terminated(_signal: int, _frame: object) -> None:
@@ -79,8 +64,9 @@ def _terminated(_signal: int, _frame: object) -> None:
 if __name__ == "__main__":
     # So that children are ended on `kill` as they are on Ctrl-C.
     signal.signal(signal.SIGTERM, _terminated)
+    parsed = parse()
     try:
-        sys.exit(main())
+        sys.exit(main(parsed))
     except ToolchainError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
@@ -90,5 +76,6 @@ if __name__ == "__main__":
         print(f"error: {place}{error.strerror or error}; {fix}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
-        sys.exit(130)
+        if not getattr(parsed, "needed_by", None):  # the end of a background run is no news
+            print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
+        sys.exit(INTERRUPTED)

@@ -41,6 +41,17 @@ def exclusive(item: str, name: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def unless_held(name: str) -> Iterator[bool]:
+    """Hold the cache's lock `name` if no other run holds it: whether it is held here now."""
+    place = cache_root() / "locks" / f"{name}.lock"
+    with ExitStack() as stack:
+        with _one_line(place):
+            place.parent.mkdir(exist_ok=True)
+            file = stack.enter_context(place.open("a+", encoding="utf-8"))
+        yield _try_lock(file.fileno())
+
+
 def _locked(item: str, place: Path) -> TextIO:
     """The lock's file, locked until it is closed. What happens under the lock reports its own errors."""
     with ExitStack() as undo, _one_line(place):

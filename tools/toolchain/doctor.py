@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import checkout, environments, pulumi_cli, tcmalloc
+from . import checkout, control_plane, environments, go_programs, kubernetes_provider, pulumi_cli, tcmalloc
 from .cache import cache_root
 from .console import home_relative
 from .errors import ToolchainError
@@ -15,8 +15,9 @@ from .find_uv import find_uv
 from .process import ask
 from .versions import at_least, release, versions
 
-OK, MISSING, LATER, LOW = "ok", "MISSING", "not made yet", "low"
+OK, MISSING, LATER, LOW, OPTIONAL, OTHER = "ok", "MISSING", "not made yet", "low", "not there", "unknown version"
 MAKE = "make toolchain"
+MAKE_CLUSTER = "make toolchain-cluster"
 GIB = 1024**3
 # The local stack (prefill, decode, Ray): 6 to 7 GiB measured.
 MEMORY_NEEDED = 7 * GIB
@@ -44,6 +45,8 @@ def examine() -> list[Finding]:
         _go,
         _pulumi,
         _language_host,
+        _kubernetes_provider,
+        _control_plane,
         _venv,
         *(lambda name=name: _environment(name) for name in environments.ENVIRONMENTS),
         _tcmalloc,
@@ -86,16 +89,21 @@ def _uv() -> Finding:
 
 
 def _go() -> Finding:
-    needed = versions()["pulumi"]["go_minimum"]
-    if pulumi_cli.installed() or pulumi_cli.built():
-        return Finding("go", needed="not needed: pulumi is there")
+    needed = go_programs.pulumi().go_minimum
+    have_pulumi = (pulumi_cli.installed() or pulumi_cli.built()) is not None
+    if have_pulumi and kubernetes_provider.find() and not control_plane.missing():
+        return Finding("go", needed="not needed: what it builds is there")
     place = shutil.which("go")
     # Asked inside the module: there Go may switch to the version that go.mod names.
     version = _short(ask(["go", "version"], cwd=pulumi_cli.MODULE_DIR))
-    if place is None or not at_least(version, needed):
-        fix = f"install Pulumi (pulumi.com/docs/install) or Go {needed} (go.dev/dl)"
-        return Finding("go", place or "-", version, needed, MISSING, fix)
-    return Finding("go", home_relative(Path(place)), version, needed)
+    if place is not None and at_least(version, needed):
+        return Finding("go", home_relative(Path(place)), version, needed)
+    if have_pulumi:
+        # Whether the provider can be downloaded shows only when it is tried; the control plane is for tests.
+        fix = f"for `{MAKE_CLUSTER}`, and where Pulumi cannot download its providers: Go {needed} (go.dev/dl)"
+        return Finding("go", place or "-", version, needed, OPTIONAL, fix)
+    fix = f"install Pulumi (pulumi.com/docs/install) or Go {needed} (go.dev/dl)"
+    return Finding("go", place or "-", version, needed, MISSING, fix)
 
 
 def _pulumi() -> Finding:
@@ -114,6 +122,31 @@ def _language_host() -> Finding:
     if not stand_in.exists():
         return Finding("language host", needed="any", status=LATER, fix=MAKE)
     return Finding("language host", home_relative(stand_in), "ours", "any")
+
+
+def _kubernetes_provider() -> Finding:
+    item, needed = "kubernetes provider", versions()["pulumi_kubernetes"]["version"]
+    for place in kubernetes_provider.on_path():
+        fix = "remove it from PATH: Pulumi prefers it, whatever its version"
+        return Finding(item, home_relative(place), "-", needed, OTHER, fix)
+    place = kubernetes_provider.find()
+    if place is None:
+        fix = f"{MAKE} (downloads it; where that fails, compiles it once, 7 to 14 min on 2 cores)"
+        return Finding(item, needed=needed, status=LATER, fix=fix)
+    origin = "ours" if kubernetes_provider.is_ours(place) else "published"
+    return Finding(item, home_relative(place.parent), origin, needed)
+
+
+def _control_plane() -> Finding:
+    missing = control_plane.missing()
+    needed = f"{len(control_plane.NAMES)} programs"
+    if missing:
+        names = ", ".join(program.name for program in missing)
+        fix = f"{MAKE_CLUSTER} (compiles {names}; only for `make rehearse` and `make test`)"
+        made = len(control_plane.NAMES) - len(missing)
+        return Finding("control plane", f"{made} of {needed}" if made else "-", "-", needed, LATER, fix)
+    kubernetes = versions()["kubernetes"]["version"]
+    return Finding("control plane", home_relative(control_plane.folder()), kubernetes, needed)
 
 
 def _venv() -> Finding:

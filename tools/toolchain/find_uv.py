@@ -18,8 +18,8 @@ def find_uv() -> Path | None:
     on_path = shutil.which("uv")
     if on_path:
         return Path(on_path)
-    cached = _folder() / "bin" / "uv"
-    return cached if cached.exists() and (_folder() / ".complete").exists() else None
+    cached = cache_folder() / "bin" / "uv"
+    return cached if cached.exists() and (cache_folder() / ".complete").exists() else None
 
 
 def ensure_uv() -> Path:
@@ -27,27 +27,30 @@ def ensure_uv() -> Path:
     found = find_uv()
     if found:
         return found
-    with exclusive("uv", _folder().name):
+    with exclusive("uv", cache_folder().name):
         found = find_uv()
         if found:
             return found
         watch = Stopwatch()
-        say("uv", f"not on PATH; installing {versions()['uv']['version']} into {home_relative(_folder())}")
-        shutil.rmtree(_folder(), ignore_errors=True)
+        say("uv", f"not on PATH; installing {versions()['uv']['version']} into {home_relative(cache_folder())}")
+        shutil.rmtree(cache_folder(), ignore_errors=True)
         log = cache_root() / "log" / "uv.log"
         log.unlink(missing_ok=True)
-        work("uv", [find_python(), "-m", "venv", _folder()], log=log, progress=_progress)
-        pip = [_folder() / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes"]
+        work("uv", [find_python(), "-m", "venv", cache_folder()], log=log, progress=_progress)
+        pip = [cache_folder() / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes"]
         work("uv", [*pip, "-r", REQUIREMENTS], log=log, progress=_progress)
-        (_folder() / ".complete").touch()
+        (cache_folder() / ".complete").touch()
         say("uv", f"installed in {watch}")
     found = find_uv()
     if not found:
-        raise ToolchainError("uv", f"pip put no uv into {_folder()}", f"see {home_relative(log)} or install uv on PATH")
+        raise ToolchainError(
+            "uv", f"pip put no uv into {cache_folder()}", f"see {home_relative(log)} or install uv on PATH"
+        )
     return found
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
+    """Where the pinned uv lies or will lie."""
     return cache_root() / f"uv-{versions()['uv']['version']}"
 
 

@@ -1,5 +1,6 @@
 """Runs other programs: quick questions, and long work with a line of progress every few seconds."""
 
+import math
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from .cache import SAY_EVERY_S
-from .console import Stopwatch, home_relative, say
+from .console import Stopwatch, duration, home_relative, say
 from .errors import ToolchainError
 
 ASK_TIMEOUT_S = 60.0
@@ -40,12 +41,14 @@ def work(
     progress: Callable[[float], str],
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    limit_s: float = math.inf,
 ) -> None:
     """Run a long command with its output in `log`; every few seconds say `progress(elapsed seconds)`.
 
-    The command gets a process group of its own, which is ended when this run is interrupted.
+    The command gets a process group of its own, which is ended when this run is interrupted or the limit is over.
     Raises ToolchainError with the command's last words.
     """
+    name = f"`{Path(command[0]).name} {command[1]}`"
     log.parent.mkdir(parents=True, exist_ok=True)
     watch = Stopwatch()
     with log.open("ab") as output:
@@ -59,20 +62,19 @@ def work(
             start_new_session=True,
         )
         try:
-            while True:
+            while process.returncode is None:
                 try:
-                    code = process.wait(SAY_EVERY_S)
-                    break
+                    process.wait(min(SAY_EVERY_S, limit_s - watch.seconds))
                 except subprocess.TimeoutExpired:
+                    if watch.seconds >= limit_s:
+                        problem = f"{name} did not end within {duration(limit_s)}"
+                        raise ToolchainError(item, problem, f"see {home_relative(log)}") from None
                     say(item, progress(watch.seconds))
         finally:
             _end_group(process)
-    if code != 0:
-        raise ToolchainError(
-            item,
-            f"`{Path(command[0]).name} {command[1]}` failed with exit code {code}: {_last_words(log)}",
-            f"see {home_relative(log)}, then run the same command again",
-        )
+    if process.returncode != 0:
+        problem = f"{name} failed with exit code {process.returncode}: {_last_words(log)}"
+        raise ToolchainError(item, problem, f"see {home_relative(log)}, then run the same command again")
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -50,17 +50,17 @@ def test_a_scrape_before_the_load_is_repeated(
     service: StandIn, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures = [BenchmarkError("metrics endpoint does not answer")]
-    genuine = runner.scrape
+    genuine = runner.scrape_target
 
-    def scrape(urls: list[str], keep: Path | None = None) -> object:
+    def scrape(target: Target, keep: Path | None = None) -> object:
         if keep is not None and failures:
             raise failures.pop()
-        return genuine(urls, keep)
+        return genuine(target, keep)
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "scrape", scrape)
+    monkeypatch.setattr(runner, "scrape_target", scrape)
     monkeypatch.setattr(runner, "run_in_group", stop)
     quick = Settling(quiet_s=0.1, confirm_s=0.1, limit_s=3, poll_s=0.05)
     with pytest.raises(KeyboardInterrupt):

@@ -13,10 +13,16 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.target import parse_target, read_target
 
 URL = "http://127.0.0.1:18000"
+SERVICE = "http://llm-metrics.llm.svc:8080/metrics"
 
 
 def test_both_kinds_are_read(tmp_path: Path) -> None:
-    for name, data in (("pd", target_data(URL)), ("agg", aggregated(URL, metrics_urls=[]))):
+    behind_a_service = target_data(URL, metrics_urls=[], metrics_service=SERVICE)
+    for name, data in (
+        ("pd", target_data(URL)),
+        ("agg", aggregated(URL, metrics_urls=[])),
+        ("pd-service", behind_a_service),
+    ):
         file = tmp_path / f"{name}.json"
         file.write_text(json.dumps(data), encoding="utf-8")
         assert read_target(str(file)).url == URL
@@ -29,7 +35,10 @@ def test_both_kinds_are_read(tmp_path: Path) -> None:
         ({"url": "127.0.0.1:18000"}, "url: "),
         ({"stack": "../elsewhere"}, "stack: "),
         ({"kv": None}, "a pd deployment needs `kv` and `metrics_urls`"),
-        ({"metrics_urls": []}, "a pd deployment needs `kv` and `metrics_urls`"),
+        ({"metrics_urls": []}, "a pd deployment needs `kv` and `metrics_urls` or `metrics_service`"),
+        ({"metrics_service": SERVICE}, "exclude each other"),
+        ({"metrics_urls": [], "metrics_service": "https://llm-metrics.llm.svc:8080/metrics"}, "metrics_service: "),
+        ({"metrics_urls": [], "metrics_service": "llm-metrics.llm.svc:8080"}, "metrics_service: "),
         ({"metrics_urls": [f"{URL}/metrics"] * 2}, "an endpoint named twice"),
         ({"kv": {"block_size": 0, "bytes_per_token": 1}}, "kv.block_size: "),
     ],

@@ -31,9 +31,9 @@ CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "unknown key": (QWEN | {"topolgy": "1p1d"}, "topolgy", ["unknown key", "topology", "ingressReplicas"]),
     "snake case": (QWEN | {"ingress_replicas": 4}, "ingress_replicas", ["unknown key", "ingressReplicas"]),
     "unknown nested key": (
-        QWEN | {"cluster": {"provider": "doks", "prot_base": 1}},
-        "cluster.prot_base",
-        ["unknown key", "provider", "portBase"],
+        QWEN | {"cluster": {"provider": "doks", "regoin": "atl1"}},
+        "cluster.regoin",
+        ["unknown key", "provider", "region"],
     ),
     "unknown engine role": (QWEN | {"engine": {"prefil": {}}}, "engine.prefil", ["prefill", "aggregated"]),
     "unknown engine argument": (
@@ -74,9 +74,24 @@ CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "another stack, but doks": (
         QWEN | {"cluster": {"provider": "doks", "stack": "mi325x-4node"}},
         "cluster.stack",
-        ["provider: stack"],
+        ["unknown key", "region"],
     ),
-    "provider stack, but which": (QWEN | {"cluster": {"provider": "stack"}}, "cluster.stack", ["provider: stack"]),
+    "a range with host bits": (
+        QWEN | {"cluster": {"provider": "doks", "vpcIpRange": "10.100.33.0/20"}},
+        "cluster.vpcIpRange",
+        ["host bits", "10.100.33.0/20"],
+    ),
+    "no address": (
+        QWEN | {"cluster": {"provider": "doks", "allowApiFrom": ["999.1.1.1"]}},
+        "cluster.allowApiFrom.0",
+        ["999.1.1.1"],
+    ),
+    "an operator on somebody else's nodes": (
+        QWEN | {"cluster": {"provider": "stack", "stack": "mi325x-4node"}, "rayOperator": {"install": "chart"}},
+        "rayOperator",
+        ["mi325x-4node"],
+    ),
+    "provider stack, but which": (QWEN | {"cluster": {"provider": "stack"}}, "cluster.stack", ["is required"]),
     "port below": (REHEARSAL | {"cluster": {"provider": "local", "portBase": 80}}, "cluster.portBase", ["1024", "80"]),
     "port above": (
         REHEARSAL | {"cluster": {"provider": "local", "portBase": 32001}},

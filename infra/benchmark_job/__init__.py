@@ -1,0 +1,1 @@
+"""Measures a stack on Kubernetes: a Job beside the service, its log here, its results copied here."""

@@ -1,0 +1,74 @@
+"""`python -m infra.benchmark_job`: run, results. Both read a stack's outputs as JSON on standard input."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from benchmarks.process import endings_as_interrupt
+from infra.benchmark_job import measure
+from infra.benchmark_job.kube_api import PROBLEMS
+from infra.benchmark_job.outputs import read_outputs
+
+INTERRUPTED = 130
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+console = Console()
+Results = Annotated[Path, typer.Option(help="Folder that runs are kept in.")]
+
+
+@app.command()
+def run(
+    scenario: Annotated[str | None, typer.Option(help="Scenario to run instead of the stack's.")] = None,
+    rates: Annotated[str | None, typer.Option(help="Rates in req/s instead of the scenario's, e.g. 0.5,1.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Finish the latest unfinished run of this stack.")] = False,
+    results: Results = Path("results"),
+) -> None:
+    """Start a benchmark as a Job, follow it, and copy its results here."""
+    raise typer.Exit(measure.run(read_outputs(sys.stdin.read()), results, console, scenario, rates, resume))
+
+
+@app.command()
+def results(results: Results = Path("results")) -> None:
+    """Follow the benchmark that is running, if one is, and copy results here."""
+    raise typer.Exit(measure.come_back(read_outputs(sys.stdin.read()), results, console))
+
+
+def main(command: Callable[[], object] = app) -> None:
+    """Run a command: what the user can put right is one line on standard error; exit codes as `benchmarks`."""
+    try:
+        with endings_as_interrupt():
+            command()
+    except measure.JobFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.code)
+    except PROBLEMS as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except measure.Interrupted as left:
+        _say_if_anybody_listens(str(left))
+        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:  # a full disk, a file taken away
+        print(f"error: {error.strerror}: {error.filename or 'while writing'}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _say_if_anybody_listens(text: str) -> None:
+    """A line for a terminal that may be gone."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""`make benchmark` and `make results`: ask Pulumi where the stack is, and measure it from there.
+
+A stack on Kubernetes is measured by a Job beside it, every other one by `python -m benchmarks run` on this machine.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.errors import BenchmarkError
+from infra.benchmark_job import measure
+from infra.benchmark_job.__main__ import Results, console, main
+from infra.benchmark_job.outputs import Outputs, read_outputs
+from tools.toolchain import environments
+from tools.toolchain.errors import ToolchainError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+Stack = Annotated[str | None, typer.Option(help="Stack to measure instead of the selected one.")]
+
+
+@app.command()
+def benchmark(
+    stack: Stack = None,
+    scenario: Annotated[str | None, typer.Option(help="Scenario to run instead of the stack's.")] = None,
+    rates: Annotated[str | None, typer.Option(help="Rates in req/s instead of the scenario's, e.g. 0.5,1.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Finish the latest unfinished run of this stack.")] = False,
+    results: Results = Path("results"),
+) -> None:
+    """Measure a stack."""
+    outputs = _outputs(stack)
+    if "benchmark_job" in outputs:
+        raise typer.Exit(measure.run(_with_secrets(stack), results, console, scenario, rates, resume))
+    options = ["--results", str(results), *(["--resume"] if resume else [])]
+    options += [
+        word for name, value in (("scenario", scenario), ("rates", rates)) if value for word in (f"--{name}", value)
+    ]
+    _measure_here(json.dumps(outputs["benchmark"]), options)
+
+
+@app.command()
+def results(stack: Stack = None, results: Results = Path("results")) -> None:
+    """Copy the results of a stack on Kubernetes here, after the end of the benchmark that is running, if one is."""
+    if "benchmark_job" not in _outputs(stack):
+        raise BenchmarkError("this stack is not on Kubernetes: `make benchmark` left its results here already")
+    raise typer.Exit(measure.come_back(_with_secrets(stack), results, console))
+
+
+def _outputs(stack: str | None) -> dict[str, Any]:
+    """The stack's outputs, secrets masked: most stacks have none, and then no passphrase is needed to read them."""
+    outputs: Any = json.loads(_pulumi(stack))
+    if "benchmark" not in outputs and "benchmark_job" not in outputs:
+        raise _not_deployed()
+    return outputs
+
+
+def _with_secrets(stack: str | None) -> Outputs:
+    """The same with the kubeconfig, which stays in this process."""
+    return read_outputs(_pulumi(stack, "--show-secrets"))
+
+
+def _pulumi(stack: str | None, *options: str) -> str:
+    command = ["pulumi", "stack", "output", "--json", *options, *(["--stack", stack] if stack else [])]
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):  # Pulumi has said why, on standard error
+        raise _not_deployed() from None
+
+
+def _not_deployed() -> BenchmarkError:
+    return BenchmarkError("no deployed stack to measure; run pulumi up (or name one with STACK=)")
+
+
+def _measure_here(target: str, options: list[str]) -> None:
+    """Become `python -m benchmarks run`: signals and exit code are then its own."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            aiperf = environments.ensure("benchmark") / "bin" / "aiperf"
+    except ToolchainError as error:
+        raise BenchmarkError(str(error)) from None
+    with tempfile.TemporaryFile("w+") as file:
+        file.write(target)
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+    environment = {**os.environ, "PD_MI325X_AIPERF": str(aiperf)}
+    command = [sys.executable, "-m", "benchmarks", "run", "-", *options]
+    os.execve(command[0], command, environment)  # noqa: S606  no shell is wanted
+
+
+if __name__ == "__main__":
+    main(app)

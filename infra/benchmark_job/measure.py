@@ -1,0 +1,162 @@
+"""Start a benchmark on Kubernetes or come back to one, bring its results here, and report as a local one does."""
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.preflight import check_results_folder
+from benchmarks.report import write_report
+from benchmarks.run_directory import RunDirectory, open_run
+from benchmarks.scenario import Scenario, find_scenario
+from benchmarks.terminal import faults, print_summary
+from infra.benchmark_job.copy_runs import copy_runs
+from infra.benchmark_job.deadline import deadline_seconds
+from infra.benchmark_job.follow import Outcome, Stuck, follow, look_back
+from infra.benchmark_job.job import Jobs
+from infra.benchmark_job.kube_api import PROBLEMS, Json, KubeApi
+from infra.benchmark_job.outputs import Outputs
+from infra.benchmark_job.view import View
+
+# Exit codes of `python -m benchmarks run`.
+USABLE, TO_PUT_RIGHT, UNUSABLE = 0, 1, 3
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with what it leaves behind, in one line."""
+
+
+def run(
+    outputs: Outputs, results: Path, console: Console, scenario: str | None, rates: str | None, resume: bool
+) -> int:
+    """Start a benchmark and see it to its end; its exit code. Raises BenchmarkError, ResourceError, Interrupted."""
+    check_results_folder(results)
+    chosen = _scenario(scenario or outputs.benchmark_job.scenario, rates)
+    jobs = Jobs(KubeApi(outputs.cluster), outputs.benchmark_job)
+    cronjob = jobs.template()
+    job = jobs.start(cronjob, _arguments(scenario, rates, resume), deadline_seconds(chosen))
+    return _see_to_its_end(jobs, cronjob, job, results, console)
+
+
+def come_back(outputs: Outputs, results: Path, console: Console) -> int:
+    """Follow the benchmark that is running, if one is; bring results here; its exit code, or that of the latest.
+
+    Raises BenchmarkError, ResourceError, Interrupted.
+    """
+    check_results_folder(results)
+    jobs = Jobs(KubeApi(outputs.cluster), outputs.benchmark_job)
+    cronjob = jobs.template()
+    active = jobs.active()
+    if active is not None:
+        return _see_to_its_end(jobs, cronjob, active, results, console)
+    latest = next(iter(jobs.all()), None)
+    outcome = look_back(jobs, latest) if latest is not None else None
+    return _bring_home(jobs, cronjob, latest, outcome, results, console)
+
+
+def _see_to_its_end(jobs: Jobs, cronjob: Json, job: Json, results: Path, console: Console) -> int:
+    name, namespace = job["metadata"]["name"], jobs.place.namespace
+    stop = f"kubectl delete job {name} -n {namespace}"
+    left = f"{name} goes on without this terminal; come back with `make results`, or stop it with `{stop}`"
+    with View(console) as view, _interruptible(left):
+        view.note(f"{name} measures {jobs.place.stack} in namespace {namespace}; Ctrl-C leaves it running")
+        try:
+            outcome = follow(jobs, job, view)
+        except Stuck as error:
+            jobs.remove(name)  # else it would wait for its deadline, and keep the next one from starting
+            raise BenchmarkError(f"{error}; nothing was measured, and the Job is removed") from None
+    return _bring_home(jobs, cronjob, job, outcome, results, console)
+
+
+def _bring_home(
+    jobs: Jobs, cronjob: Json, job: Json | None, outcome: Outcome | None, results: Path, console: Console
+) -> int:
+    name = job["metadata"]["name"] if job else ""
+    left = "interrupted; the runs stay on the results volume, `make results` copies them"
+    try:
+        with View(console) as view, _interruptible(left):
+            copied = copy_runs(jobs, cronjob, results, view)
+    except PROBLEMS as error:
+        ended = f"{name} has ended{_with(outcome)}, but " if outcome else ""
+        raise BenchmarkError(f"{ended}its results are not here: {error}; `make results` tries again") from None
+    folder = results / jobs.place.stack
+    console.print(f"{len(copied.new)} new in {folder}, {len(copied.known)} there before", highlight=False)
+    run_id = _run_of(outcome, [*copied.new, *copied.known])
+    finished = _open(folder / run_id) if run_id else None
+    if finished is not None and finished.results():
+        # On a terminal, and after a break, the benchmark's own summary has not been seen.
+        if outcome is None or not outcome.shown:
+            print_summary(console, finished)
+        console.print(f"report: {write_report(finished)}", soft_wrap=True, highlight=False)
+    return _exit_code(name, outcome, finished)
+
+
+def _run_of(outcome: Outcome | None, runs: Sequence[str]) -> str | None:
+    """The run that a Job has made, or went on with. Without its log: the latest, if the Job has a result at all."""
+    if outcome is None or (outcome.log.run is None and outcome.code in (USABLE, UNUSABLE)):
+        return max(runs, default=None)
+    return outcome.log.run
+
+
+def _exit_code(name: str, outcome: Outcome | None, run: RunDirectory | None) -> int:
+    """The container's, if it is known, else what the latest run says. Raises BenchmarkError without a result."""
+    if outcome is not None and outcome.code in (USABLE, UNUSABLE):
+        return outcome.code
+    if outcome is not None:
+        done = f"; {len(run.results())} of {len(run.scenario.rates)} rates kept, RESUME=1 goes on" if run else ""
+        raise JobFailed(f"{name} ended{_with(outcome)}{done}", outcome.code or TO_PUT_RIGHT)
+    if run is None:
+        raise BenchmarkError("this stack has no run yet; start one with `make benchmark`")
+    return UNUSABLE if faults(run) else USABLE
+
+
+class JobFailed(BenchmarkError):
+    """The benchmark ended without a result. `code`: the exit code to pass on."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _with(outcome: Outcome) -> str:
+    how = f" with exit code {outcome.code}" if outcome.code is not None else ""
+    # `Error` is what Kubernetes calls every exit code but 0; OOMKilled and the like say more.
+    reasons = [outcome.reason if outcome.reason not in ("Error", "Completed") else "", outcome.log.error]
+    said = "; ".join(filter(None, reasons)) or (outcome.log.last if outcome.code else "")
+    return f"{how}: {said}" if said else how
+
+
+def _open(path: Path) -> RunDirectory | None:
+    try:
+        return open_run(path)
+    except BenchmarkError:
+        return None
+
+
+def _scenario(name: str, rates: str | None) -> Scenario:
+    """What will be measured, so that a wrong name or rate is found here and not by a pod."""
+    scenario = find_scenario(name)
+    if rates is None:
+        return scenario
+    try:
+        numbers = [float(rate) for rate in rates.split(",")]
+    except ValueError:
+        raise BenchmarkError(f"--rates {rates!r}: give numbers with commas between them, such as 0.5,1") from None
+    return scenario.with_rates(numbers)
+
+
+def _arguments(scenario: str | None, rates: str | None, resume: bool) -> Sequence[str]:
+    named = [
+        word for option, value in (("--scenario", scenario), ("--rates", rates)) if value for word in (option, value)
+    ]
+    return [*named, *(["--resume"] if resume else [])]
+
+
+@contextmanager
+def _interruptible(left: str):
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(left) from None

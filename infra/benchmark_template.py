@@ -1,0 +1,179 @@
+"""What `make benchmark` finds in the cluster: the target, a volume for results, a CronJob that never runs by itself.
+
+A suspended CronJob is a template that Kubernetes keeps: a Job made from it needs nothing of this checkout.
+"""
+
+from typing import Any
+
+import pulumi
+
+from benchmarks.scenario import find_scenario
+from infra.benchmark_job.deadline import deadline_seconds
+from serving.kubernetes_names import BENCHMARK, BENCHMARK_TARGET, HUGGING_FACE_TOKEN, RESULTS, labels
+from serving.stack import Stack
+from serving.weights import TOKEN_KEY, weights_volume
+
+Manifest = dict[str, Any]
+TARGET_FOLDER, TARGET_FILE = "/etc/pd-mi325x", "target.json"
+RESULTS_FOLDER = "/results"
+HOME, SCRATCH = "/home/benchmark", "/tmp"  # noqa: S108  the pod's own
+# Any number but 0 does: nothing in the image is owned by it, and the volumes are the group's.
+_USER = 1000
+_NEVER = "0 0 31 2 *"  # 31 February, should somebody resume it
+# Finished Jobs whose logs Kubernetes keeps; its own defaults are 3 that succeeded and 1 that failed.
+_KEPT_JOBS = 5
+
+
+def benchmark_template(
+    stack: Stack, stack_name: str, target: dict[str, Any], opts: pulumi.ResourceOptions, namespace: str
+) -> dict[str, Any]:
+    """Register all of it. `target`: infra/benchmark_target.py. Returns the stack output `benchmark_job`."""
+    from pulumi_kubernetes.batch.v1 import CronJob
+    from pulumi_kubernetes.core.v1 import ConfigMap, PersistentVolumeClaim
+
+    def named(name: str, component: str, **annotations: str) -> Any:
+        metadata: Manifest = {"name": name, "namespace": namespace, "labels": labels(stack_name, component)}
+        return metadata | ({"annotations": annotations} if annotations else {})
+
+    configuration = ConfigMap(
+        BENCHMARK_TARGET,
+        metadata=named(BENCHMARK_TARGET, BENCHMARK),
+        data={TARGET_FILE: pulumi.Output.json_dumps(target)},
+        opts=opts,
+    )
+    claim = PersistentVolumeClaim(
+        RESULTS,
+        # Not awaited: a class that waits for its first consumer binds when the first benchmark runs, not before.
+        metadata=named(RESULTS, RESULTS, **{"pulumi.com/skipAwait": "true"}),
+        spec=claim_spec(stack),  # pyright: ignore[reportArgumentType]
+        # Runs outlive the stack that they measured.
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True)),
+    )
+    CronJob(
+        BENCHMARK,
+        metadata=named(BENCHMARK, BENCHMARK),
+        spec=cron_job_spec(stack, stack_name, str(target["tokenizer"])),  # pyright: ignore[reportArgumentType]
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[configuration, claim])),
+    )
+    return {
+        "namespace": namespace,
+        "cronjob": BENCHMARK,
+        "results_claim": RESULTS,
+        "image": stack.required_images.benchmark,
+        "stack": stack_name,
+        "scenario": stack.scenario,
+    }
+
+
+def claim_spec(stack: Stack) -> Manifest:
+    """Spec of the volume claim for results."""
+    spec: Manifest = {
+        "accessModes": ["ReadWriteOnce"],  # all that block storage offers; one pod writes
+        "resources": {"requests": {"storage": stack.results.size}},
+    }
+    if stack.profile.storage_class:
+        spec["storageClassName"] = stack.profile.storage_class
+    return spec
+
+
+def cron_job_spec(stack: Stack, stack_name: str, tokenizer: str) -> Manifest:
+    """Spec of the CronJob. `tokenizer`: as in the target, a Hugging Face id or a directory."""
+    label = labels(stack_name, BENCHMARK)
+    pod = {
+        # A run of hours is not moved to another node to save one.
+        "metadata": {"labels": label, "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}},
+        "spec": _pod_spec(stack, tokenizer),
+    }
+    job = {
+        "backoffLimit": 0,  # a second attempt would be another measurement: RESUME=1, when somebody has looked
+        "activeDeadlineSeconds": deadline_seconds(find_scenario(stack.scenario)),
+        "template": pod,
+    }
+    return {
+        "suspend": True,
+        "schedule": _NEVER,
+        "concurrencyPolicy": "Forbid",
+        "successfulJobsHistoryLimit": _KEPT_JOBS,
+        "failedJobsHistoryLimit": _KEPT_JOBS,
+        "jobTemplate": {"metadata": {"labels": label}, "spec": job},
+    }
+
+
+def _pod_spec(stack: Stack, tokenizer: str) -> Manifest:
+    """A pod on a CPU node, which may do nothing but measure and write to its volume."""
+    images = stack.required_images
+    volumes, mounts = _tokenizer_volumes(stack, tokenizer)
+    container = {
+        "name": BENCHMARK,
+        "image": images.benchmark,
+        "command": ["python", "-m", "benchmarks"],
+        "args": ["run", f"{TARGET_FOLDER}/{TARGET_FILE}", "--results", RESULTS_FOLDER],
+        "env": [{"name": "HOME", "value": HOME}, {"name": "TMPDIR", "value": SCRATCH}, *_token(stack)],
+        "resources": _resources(stack),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "target", "mountPath": TARGET_FOLDER, "readOnly": True},
+            {"name": RESULTS, "mountPath": RESULTS_FOLDER},
+            {"name": "home", "mountPath": HOME},
+            {"name": "scratch", "mountPath": SCRATCH},
+            *mounts,
+        ],
+    }
+    spec: Manifest = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,  # it speaks to the service, not to Kubernetes
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "fsGroup": _USER,  # a new volume belongs to root
+            "fsGroupChangePolicy": "OnRootMismatch",  # once, not every file at every start
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container],
+        "volumes": [
+            {"name": "target", "configMap": {"name": BENCHMARK_TARGET}},
+            {"name": RESULTS, "persistentVolumeClaim": {"claimName": RESULTS}},
+            {"name": "home", "emptyDir": {}},
+            {"name": "scratch", "emptyDir": {}},
+            *volumes,
+        ],
+    }
+    if stack.profile.system_node_selector:
+        spec["nodeSelector"] = dict(stack.profile.system_node_selector)
+    if images.pull_secret:
+        spec["imagePullSecrets"] = [{"name": images.pull_secret}]
+    return spec
+
+
+def _resources(stack: Stack) -> Manifest:
+    """No CPU limit: a throttled client sends late, and what it measures then is the limit.
+
+    AIPerf starts a process for every second core of the node, 8 at most (benchmarks/load.py). 4 of the 8 cores of a
+    system node are left beside a Ray head that takes 4; a node without GPUs is a rehearsal's, and small. Its prompts
+    and records are a few hundred megabytes in each of several processes.
+    """
+    cores = "4" if stack.profile.gpus_per_node else "1"
+    return {"requests": {"cpu": cores, "memory": "2Gi"}, "limits": {"memory": "8Gi"}}
+
+
+def _tokenizer_volumes(stack: Stack, tokenizer: str) -> tuple[list[Manifest], list[Manifest]]:
+    """Volumes and mounts through which a tokenizer's directory is there; none for one that comes from the hub."""
+    if not tokenizer.startswith("/"):
+        return [], []
+    weights = weights_volume(stack)
+    if any(tokenizer.startswith(mount["mountPath"]) for mount in weights.mounts):
+        return weights.volumes, weights.mounts
+    # `Directory`: a node without it keeps the pod from starting, in place of an empty folder made there.
+    volume = {"name": "tokenizer", "hostPath": {"path": tokenizer, "type": "Directory"}}
+    return [volume], [{"name": "tokenizer", "mountPath": tokenizer, "readOnly": True}]
+
+
+def _token(stack: Stack) -> list[Manifest]:
+    if stack.hugging_face_token is None:
+        return []
+    return [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": HUGGING_FACE_TOKEN, "key": TOKEN_KEY}}}]

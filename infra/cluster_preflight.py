@@ -1,0 +1,62 @@
+"""Whether the cluster is fit for the stack: resource pd:index:ClusterPreflight. Everything else waits for it."""
+
+import pulumi
+
+from infra.cluster.access import KubernetesAccess
+from serving.cluster import ExistingCluster, StackCluster
+from serving.stack import Stack
+
+# After a pool's nodes have joined, the device plugins still have to start before there are GPUs and NICs to ask for.
+# How long that takes on DOKS was not measured; half an hour is when a person should look.
+_TIMEOUT_SECONDS = 1800
+
+
+class ClusterPreflight(pulumi.CustomResource):
+    """No outputs. See infra/provider/cluster_preflight.py and docs/reference/preflight.md."""
+
+    def __init__(
+        self,
+        name: str,
+        stack: Stack,
+        stack_name: str,
+        namespace: str,
+        access: KubernetesAccess,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        cluster, profile = stack.cluster, stack.profile
+        owner = cluster.stack if isinstance(cluster, StackCluster) else ""
+        inputs = {
+            "kubeconfig": access.kubeconfig,
+            "context": access.context,
+            "stack": stack_name,
+            "namespace": namespace,
+            "wait": access.waits,
+            "timeoutSeconds": _TIMEOUT_SECONDS,
+            "nodes": stack.topology_.replicas,
+            "gpuResource": profile.gpu_resource,
+            "gpusPerNode": profile.gpus_per_node,
+            "engineCpu": profile.engine_cpu,
+            "engineMemory": profile.engine_memory,
+            "rdmaResources": profile.rdma_resources,
+            "tolerations": [toleration.model_dump(exclude_none=True) for toleration in profile.tolerations],
+            "nodeSelector": profile.node_selector,
+            "systemNodeSelector": profile.system_node_selector,
+            "headCpu": profile.head_cpu,
+            "headMemory": profile.head_memory,
+            "rayOperator": {
+                "install": "preinstalled" if owner else stack.ray_operator.install,
+                "version": stack.ray_operator.version,
+                "namespace": stack.ray_operator.in_namespace(namespace).namespace,
+                "stack": owner,
+            },
+            "network": profile.network,
+            "attachments": profile.attachments,
+            "hostDevices": profile.host_devices,
+            "nicClusterPolicy": isinstance(cluster, ExistingCluster) and bool(cluster.nic_cluster_policy),
+            "monitoring": stack.monitoring,
+            "needsStorageClass": True,  # the volume of results
+            "storageClass": profile.storage_class,
+            "persistentVolume": stack.weights.mode == "nfs",
+        }
+        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=access.depends_on))
+        super().__init__("pd:index:ClusterPreflight", name, inputs, opts)

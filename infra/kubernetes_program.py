@@ -1,0 +1,103 @@
+"""The order of things on Kubernetes: nodes, checks, namespace, network, operator, weights, service, benchmark."""
+
+from typing import Any
+
+import pulumi
+
+from infra.benchmark_target import benchmark_target
+from infra.benchmark_template import benchmark_template
+from infra.cluster.access import KubernetesAccess
+from infra.cluster.existing import existing_cluster
+from infra.cluster.owned_by_stack import cluster_of_stack
+from infra.cluster_preflight import ClusterPreflight
+from infra.drift import heal_by_force
+from infra.fabric import fabric
+from infra.kept_objects import KeptObjects
+from infra.monitoring import monitoring
+from infra.namespace import make_namespace
+from infra.ray_operator import ray_operator
+from infra.ray_service import deploy_ray_service
+from infra.weights import weights
+from serving.cluster import DoksCluster, ExistingCluster, NodePoolStack, StackCluster
+from serving.kubernetes_names import METRICS_PORT, METRICS_SERVICE, SERVE_PORT, SERVE_SERVICE
+from serving.stack import Stack
+
+
+def deploy_on_kubernetes(stack: Stack) -> None:
+    """A topology stack: everything from the nodes to the benchmark's template."""
+    name = pulumi.get_stack()
+    namespace = stack.namespace or name
+    access = _nodes(stack)
+    preflight = ClusterPreflight("preflight", stack, name, namespace, access)
+    kept = KeptObjects("kept", stack, name, namespace, access)
+    # Everything in the cluster is put there by this provider: made after the checks, gone before it is said what stays.
+    provider = _provider(access, [preflight, kept])
+    cluster_wide = pulumi.ResourceOptions(provider=provider)
+    home = make_namespace(stack, name, namespace, cluster_wide)
+    inside = pulumi.ResourceOptions(provider=provider, depends_on=[home], transforms=[heal_by_force])
+    operator = _own_operator(stack, name, namespace, inside)
+    ready = [*operator, *fabric(stack, name, namespace, inside), *weights(stack, name, namespace, inside)]
+    deploy_ray_service(
+        stack, name, namespace, access, pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=ready))
+    )
+    monitoring(stack, name, namespace, inside)
+
+    service_url = f"http://{SERVE_SERVICE}.{namespace}.svc:{SERVE_PORT}"
+    metrics = f"http://{METRICS_SERVICE}.{namespace}.svc:{METRICS_PORT}/metrics"
+    target = benchmark_target(stack, service_url, metrics_service=metrics)
+    job = benchmark_template(stack, name, target, inside, namespace)
+    pulumi.export("service_url", service_url)
+    pulumi.export("benchmark", target)
+    pulumi.export("benchmark_job", job)
+    _export_access(access, namespace)
+
+
+def deploy_node_pool(stack: NodePoolStack) -> None:
+    """A pool stack: nodes that outlive the topology stacks on them, and the one operator they share."""
+    from infra.cluster.doks import DoksCluster as Doks
+
+    name = pulumi.get_stack()
+    access = Doks("doks", stack.cluster, stack.node_pool.nodes).access
+    opts = pulumi.ResourceOptions(provider=_provider(access, []))
+    settings = stack.ray_operator.in_namespace("kuberay")
+    ray_operator(settings, name, opts, node_selector=stack.cluster.profile.system_node_selector)
+    pulumi.export("nodes", stack.node_pool.nodes)
+    _export_access(access, "")
+
+
+def _own_operator(stack: Stack, name: str, namespace: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+    """The operator of this stack alone; on a shared pool the stack that owns the nodes has one for all."""
+    if isinstance(stack.cluster, StackCluster):
+        return []
+    settings = stack.ray_operator.in_namespace(namespace)
+    return ray_operator(settings, name, opts, namespace=namespace, node_selector=stack.profile.system_node_selector)
+
+
+def _nodes(stack: Stack) -> KubernetesAccess:
+    cluster = stack.cluster
+    if isinstance(cluster, DoksCluster):
+        from infra.cluster.doks import DoksCluster as Doks  # its SDK takes 2.7 s to import
+
+        return Doks("doks", cluster, stack.topology_.replicas).access
+    if isinstance(cluster, StackCluster):
+        return cluster_of_stack(cluster)
+    assert isinstance(cluster, ExistingCluster)  # noqa: S101  validated: target kubernetes
+    return existing_cluster(cluster)
+
+
+def _provider(access: KubernetesAccess, depends_on: list[pulumi.Resource]) -> Any:
+    from pulumi_kubernetes import Provider
+
+    return Provider(
+        "kubernetes",
+        kubeconfig=access.kubeconfig,
+        context=access.context or None,
+        enable_config_map_mutable=True,  # the benchmark's target changes with the topology; nothing mounts it meanwhile
+        opts=pulumi.ResourceOptions(depends_on=[*access.depends_on, *depends_on]),
+    )
+
+
+def _export_access(access: KubernetesAccess, namespace: str) -> None:
+    pulumi.export("cluster", {"kubeconfig": access.kubeconfig, "context": access.context, "namespace": namespace})
+    if not isinstance(access.kubeconfig, str):  # its content, for people: `pulumi stack output kubeconfig`
+        pulumi.export("kubeconfig", access.kubeconfig)

@@ -1,0 +1,74 @@
+"""Kubernetes quantities (`132`, `500m`, `1062Gi`), and what a pod asks for."""
+
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+Quantities = dict[str, Decimal]
+_QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:([eE][+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]))?")
+_FACTORS = {
+    **{
+        suffix: Decimal(1000) ** power
+        for suffix, power in zip("numkMGTPE", (-3, -2, -1, 1, 2, 3, 4, 5, 6), strict=True)
+    },
+    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
+}
+
+
+def quantity(text: str | int | float) -> Decimal:
+    """The number that a quantity stands for (apimachinery's resource.Quantity). Raises ValueError."""
+    match = _QUANTITY.fullmatch(str(text))
+    if not match:
+        raise ValueError(f"{text!r} is not a Kubernetes quantity")
+    number, exponent, suffix = match.groups()
+    return Decimal(number + (exponent or "")) * _FACTORS.get(suffix, Decimal(1))
+
+
+def shown(resource: str, amount: Decimal) -> str:
+    """The number as people write it: `132`, `1062Gi` of memory."""
+    if resource == "memory":
+        gib = amount / Decimal(1024) ** 3
+        return f"{_short(gib)}Gi" if gib >= 1 or not gib else f"{_short(amount / Decimal(1024) ** 2)}Mi"
+    return _short(amount)
+
+
+def pod_requests(pod: Mapping[str, Any]) -> Quantities:
+    """What the scheduler sets aside for a pod (component-helpers, resource.PodRequests).
+
+    Sidecars are init containers that keep running; the others run one after another, each beside the sidecars that
+    were started before it. A request that the pod itself names stands in place of its containers'.
+    """
+    spec = pod["spec"]
+    sidecars: Quantities = {}
+    peak: Quantities = {}
+    for container in spec.get("initContainers") or []:
+        if container.get("restartPolicy") == "Always":
+            sidecars = _sum([sidecars, _requests(container)])
+            peak = _most(peak, sidecars)
+        else:
+            peak = _most(peak, _sum([sidecars, _requests(container)]))
+    running = _sum([sidecars, *(_requests(container) for container in spec["containers"])])
+    overhead = {name: quantity(text) for name, text in (spec.get("overhead") or {}).items()}
+    return _sum([_most(peak, running) | _requests(spec), overhead])
+
+
+def _requests(owner: Mapping[str, Any]) -> Quantities:
+    requests = (owner.get("resources") or {}).get("requests") or {}
+    return {name: quantity(text) for name, text in requests.items()}
+
+
+def _sum(parts: Iterable[Quantities]) -> Quantities:
+    total: Quantities = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, Decimal(0)) + amount
+    return total
+
+
+def _most(one: Quantities, other: Quantities) -> Quantities:
+    return {name: max(one.get(name, Decimal(0)), other.get(name, Decimal(0))) for name in one.keys() | other.keys()}
+
+
+def _short(amount: Decimal) -> str:
+    return f"{amount:.1f}".rstrip("0").rstrip(".") if amount % 1 else f"{amount:.0f}"

@@ -1,0 +1,64 @@
+"""The RayService in the cluster, its metrics service, and the wait until it serves."""
+
+from typing import Any, cast
+
+import pulumi
+
+from infra.cluster.access import KubernetesAccess
+from serving.kubernetes_names import RAY_SERVICE
+from serving.ray_cluster import metrics_service, ray_service
+from serving.serve_config import application
+from serving.stack import Stack
+
+
+class RayServiceReady(pulumi.CustomResource):
+    """Resource pd:index:RayServiceReady. See infra/provider/ray_service_ready.py."""
+
+    def __init__(
+        self, name: str, access: KubernetesAccess, inputs: dict[str, Any], opts: pulumi.ResourceOptions
+    ) -> None:
+        inputs = {"kubeconfig": access.kubeconfig, "context": access.context, **inputs}
+        super().__init__("pd:index:RayServiceReady", name, inputs, opts)
+
+
+def deploy_ray_service(
+    stack: Stack, stack_name: str, namespace: str, access: KubernetesAccess, opts: pulumi.ResourceOptions
+) -> pulumi.Resource:
+    """Register the service; what is returned exists once it serves."""
+    from pulumi_kubernetes.apiextensions import CustomResource
+    from pulumi_kubernetes.core.v1 import Service
+
+    manifest = ray_service(stack, stack_name, namespace)
+    service = CustomResource(
+        "ray-service",
+        api_version=manifest["apiVersion"],
+        kind=manifest["kind"],
+        metadata=manifest["metadata"],
+        spec=manifest["spec"],
+        opts=pulumi.ResourceOptions.merge(
+            opts,
+            pulumi.ResourceOptions(
+                # KubeRay ignores an edit of these (serving/ray_cluster.py), so that an update would change nothing.
+                # Pulumi waits until the old pods are gone, and their GPUs free, before it makes the successor.
+                replace_on_changes=["spec.rayClusterConfig"],
+                delete_before_replace=True,
+            ),
+        ),
+    )
+    live = cast("pulumi.Output[dict[str, Any]]", getattr(service, "metadata"))  # noqa: B009  the SDK declares no outputs
+    metrics = metrics_service(stack_name, namespace)
+    # Not awaited: it has no address before there is a pod, and the pods are waited for below.
+    metrics["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
+    Service("metrics", metadata=metrics["metadata"], spec=metrics["spec"], opts=opts)
+    inputs = {
+        "namespace": namespace,
+        "name": RAY_SERVICE,
+        # Absent in a preview of what does not exist yet.
+        "uid": live.apply(lambda metadata: metadata.get("uid", "")),
+        "generation": live.apply(lambda metadata: metadata.get("generation", 0)),
+        "application": application(stack),
+        "pods": 1 + stack.topology_.replicas,
+        "readyTimeoutSeconds": stack.ready_timeout_seconds,
+    }
+    waits = pulumi.ResourceOptions(depends_on=[service], parent=service)
+    return RayServiceReady("ray-service-ready", access, inputs, waits)

@@ -1,0 +1,85 @@
+"""Kubernetes nodes with GPUs and RDMA NICs as the places that have them present them (node_profiles.yaml)."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError
+
+from serving.errors import ConfigError
+from serving.settings_base import Settings
+
+NetworkMode = Literal["host", "multus", "sriov", "pod"]
+
+
+class Toleration(Settings):
+    """A pod's toleration, in the words of the Kubernetes API."""
+
+    key: str
+    operator: Literal["Exists", "Equal"] = "Exists"
+    value: str | None = None
+    effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] | None = None
+
+
+class NodeProfile(Settings):
+    """One kind of node. Quantities are in the words of the Kubernetes API (`1062Gi`, `132`).
+
+    gpu_resource: the device plugin's resource name; empty on nodes without GPUs. rdma_resources: what an engine pod
+    asks for, name -> count. network: how an engine pod reaches its NICs; `pod` where there are none. attachments:
+    NetworkAttachmentDefinitions by name, `multus` and `sriov` only. host_devices: for `multus`, the attachments this
+    stack makes, name -> network device of the node. render_group: group id of /dev/dri/renderD* on the node, if the
+    container must join it. storage_class: for the volume of results; empty takes the cluster's default.
+    """
+
+    gpu_resource: str = "amd.com/gpu"
+    gpus_per_node: int = Field(default=8, ge=0)
+    rdma_resources: dict[str, int] = Field(default_factory=dict)
+    network: NetworkMode = "host"
+    attachments: list[str] = Field(default_factory=list)
+    host_devices: dict[str, str] = Field(default_factory=dict)
+    tolerations: list[Toleration] = Field(default_factory=list)
+    node_selector: dict[str, str] = Field(default_factory=dict)
+    system_node_selector: dict[str, str] = Field(default_factory=dict)
+    render_group: int | None = None
+    storage_class: str = ""
+    engine_cpu: str = "132"
+    engine_memory: str = "1062Gi"
+    head_cpu: str = "4"
+    head_memory: str = "12Gi"
+
+    def with_changes(self, changes: dict[str, Any]) -> "NodeProfile":
+        """This profile with some keys (as the stack file writes them) replaced. Raises ConfigError naming the key."""
+        try:
+            profile = NodeProfile.model_validate({**self.model_dump(by_alias=True), **changes})
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(("cluster.nodes", *(str(part) for part in first["loc"])))
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(field.alias or name for name, field in NodeProfile.model_fields.items())
+                raise ConfigError(key, "unknown key", f"known here: {known}") from None
+            raise ConfigError(key, f"{first['msg']}, got {first['input']!r}") from None
+        profile.check_network()
+        return profile
+
+    def check_network(self) -> None:
+        """The modes exclude each other. Raises ConfigError."""
+        wanted = bool(self.attachments or self.host_devices)
+        if self.network in ("host", "pod") and wanted:
+            # Multus skips pods with hostNetwork without a word (multus-cni #1091).
+            raise ConfigError(
+                "cluster.nodes.network", f"{self.network} ignores network attachments", "set multus, or remove them"
+            )
+        if self.network == "pod" and self.rdma_resources:
+            raise ConfigError("cluster.nodes.network", "pod has no RDMA NICs", "set host, or rdmaResources: {}")
+        if self.network in ("multus", "sriov") and not wanted:
+            raise ConfigError(
+                "cluster.nodes.attachments", f"network {self.network} needs the attachments of a pod", "name them"
+            )
+        if self.network == "sriov" and self.host_devices:
+            raise ConfigError("cluster.nodes.hostDevices", "goes with network: multus", "use attachments with sriov")
+
+
+PROFILES: dict[str, NodeProfile] = {
+    name: NodeProfile.model_validate(values)
+    for name, values in yaml.safe_load(Path(__file__).with_name("node_profiles.yaml").read_text()).items()
+}

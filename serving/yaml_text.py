@@ -1,0 +1,28 @@
+"""YAML that every parser reads alike."""
+
+from typing import Any
+
+import yaml
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML does not count `y` and `n` as booleans and leaves them bare; Go's parsers do, and KubeRay is one of them.
+
+    Seen with KubeRay 1.6: UCX_ROCM_COPY_DMABUF=y of a serveConfigV2 reached Ray Serve as the boolean true.
+    """
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True  # a reader, and not every parser, follows `&id001` and `*id001`
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    style = "'" if value in ("y", "Y", "n", "N") else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def yaml_text(value: Any) -> str:
+    """`value` (dicts, lists, texts, numbers) as YAML, keys in their order."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False)

@@ -1,0 +1,102 @@
+"""From nothing on DigitalOcean, played by a stand-in: nodes, service, benchmark; a pool that outlives its stacks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.provider.kubernetes_api import KubernetesApi
+from serving.stack_files import load_stack, stack_names
+from tests.cluster.deployment import IMAGES
+from tests.shell import ROOT, Shell, assert_one_clear_line, copy_of_checkout
+from tools.rehearsal.cluster import SimulatedCluster
+from tools.rehearsal.landing import faults
+from tools.rehearsal.stack import PLUGINS, look
+from tools.toolchain import kubernetes_provider
+
+# One of each model and kind; that every shipped stack's manifests are good is seen in test_strict_validation.py.
+# `make rehearse STACK=…` does the same with any of them.
+KINDS = {
+    (stack.model, stack.topology_.disaggregated): name
+    for name in reversed(stack_names())
+    if (stack := load_stack(name)).target == "kubernetes"
+}
+PREINSTALLED = {"install": "preinstalled"}
+SETTINGS = {"images": IMAGES, "readyTimeoutSeconds": 180}
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedCluster]:
+    """A control plane without a node: the stand-in makes them."""
+    with SimulatedCluster(tmp_path_factory.mktemp("empty"), gpu_nodes=0, cpu_nodes=0) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def person(tmp_path: Path, empty: SimulatedCluster) -> Shell:
+    """Somebody with an account at the stand-in."""
+    checkout = copy_of_checkout(tmp_path / "checkout")
+    (checkout / ".venv").symlink_to(ROOT / ".venv")
+    shell = Shell(checkout, tmp_path / "home")
+    kubernetes_provider.put_into(tmp_path / "home" / "pulumi")
+    state = tmp_path / "digitalocean"
+    state.mkdir()
+    shell.env |= {
+        "PATH": f"{PLUGINS}:{shell.env['PATH']}",
+        "PD_REHEARSAL_STATE": str(state),
+        "PD_REHEARSAL_KUBECONFIG": str(empty.outside_kubeconfig),
+        "DIGITALOCEAN_TOKEN": "a-token-of-nobody",
+    }
+    return shell
+
+
+def select(shell: Shell, name: str, **config: object) -> None:
+    shell.write_stack(name, **config)
+    selected = shell.run(f"pulumi stack select --create {name}")
+    assert selected.ok, selected.text
+
+
+def nodes(cluster: SimulatedCluster) -> list[str]:
+    return [it["metadata"]["name"] for it in KubernetesApi(str(cluster.outside_kubeconfig)).list("/api/v1/nodes")]
+
+
+@pytest.mark.parametrize("name", sorted(KINDS.values()))
+def test_a_shipped_stack_from_nothing(name: str, person: Shell, empty: SimulatedCluster) -> None:
+    select(person, name, rayOperator=PREINSTALLED, **SETTINGS)
+    up = person.run("pulumi up --yes --skip-preview", 300)
+    assert up.ok, up.text
+    assert faults(look(empty, load_stack(name), name), load_stack(name)) == []
+    assert len(nodes(empty)) == 2 + load_stack(name).topology_.replicas
+    state = person.run("pulumi stack export").text
+    assert "certificate-authority" not in state, "a kubeconfig stands in the state in clear"
+    destroy = person.run("pulumi destroy --yes --skip-preview", 300)
+    assert destroy.ok, destroy.text
+    assert nodes(empty) == []
+
+
+def test_two_topologies_after_each_other_on_a_pool_of_another_stack(person: Shell, empty: SimulatedCluster) -> None:
+    select(person, "mi325x-4node", rayOperator=PREINSTALLED)
+    up = person.run("pulumi up --yes", 300)
+    assert up.ok, up.text
+    pool = nodes(empty)
+    assert len(pool) == 6
+
+    on_pool = {"cluster": {"provider": "stack", "stack": "mi325x-4node"}}
+    for name in ("pd-2p1d", "agg-4"):
+        select(person, name, **SETTINGS, **on_pool)
+        up = person.run("pulumi up --yes", 300)
+        assert up.ok, up.text
+        assert faults(look(empty, load_stack(name), name), load_stack(name)) == []
+        if name == "pd-2p1d":
+            select(person, "agg-4", **SETTINGS, **on_pool)
+            # The nodes are taken, and it is said before anything is made.
+            assert_one_clear_line(person.run("pulumi up --yes"), "needs 4 nodes", "1 ", "pd-2p1d")
+            assert person.run("pulumi stack select pd-2p1d").ok
+        destroy = person.run("pulumi destroy --yes", 300)
+        assert destroy.ok, destroy.text
+        assert nodes(empty) == pool, "a topology stack took nodes along that it does not own"
+
+    assert person.run("pulumi stack select mi325x-4node").ok
+    destroy = person.run("pulumi destroy --yes", 300)
+    assert destroy.ok, destroy.text
+    assert nodes(empty) == []

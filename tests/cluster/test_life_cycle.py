@@ -1,0 +1,96 @@
+"""A topology stack from the shell, as a person types it: up, no change, drift, another topology, image, gone."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import yaml
+
+from infra.provider.kubernetes_api import KubernetesApi
+from serving.stack import parse_stack
+from serving.stack_files import load_stack
+from tests.cluster.conftest import ClusterShell
+from tests.cluster.deployment import IMAGES, api_of, everything, pods, ray_service, uids, write_stack
+from tools.rehearsal.landing import faults
+from tools.rehearsal.stack import look
+
+NAME = "life"
+
+
+@contextmanager
+def most_ray_clusters(api: KubernetesApi) -> Iterator[list[int]]:
+    """Watches how many Ray clusters there are at once; the list holds the most."""
+    most, stop = [0], threading.Event()
+
+    def watch() -> None:
+        while not stop.is_set():
+            most[0] = max(most[0], len(api.list(f"/apis/ray.io/v1/namespaces/{NAME}/rayclusters")))
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield most
+    finally:
+        stop.set()
+        thread.join()
+
+
+def replica_counts(api: KubernetesApi) -> dict[str, int]:
+    application = yaml.safe_load(ray_service(api, NAME)["spec"]["serveConfigV2"])["applications"][0]
+    return {entry["name"].split(":")[0]: entry["num_replicas"] for entry in application["deployments"]}
+
+
+def test_the_life_of_a_stack(shell: ClusterShell) -> None:
+    api = api_of(shell)
+    before = everything(api)
+    write_stack(shell, NAME)
+
+    up = shell.run("pulumi up --yes", 300)
+    assert up.ok, up.text
+    settings = load_stack("pd-2p1d")
+    stack = parse_stack({**settings.model_dump(by_alias=True, exclude_unset=True), "images": IMAGES})
+    assert faults(look(shell.cluster, stack, NAME), stack) == []
+    assert shell.run("pulumi preview --expect-no-changes").ok
+
+    # Another split of the same nodes: KubeRay hands it to Serve, and no pod is touched.
+    engines, heads = uids(pods(api, NAME, "engine")), uids(pods(api, NAME, "head"))
+    write_stack(shell, NAME, topology="1p2d")
+    preview = shell.run("pulumi preview --diff")
+    assert "replace" not in preview.text, preview.text
+    up = shell.run("pulumi up --yes", 300)
+    assert up.ok, up.text
+    assert {"Prefill": 1, "Decode": 2}.items() <= replica_counts(api).items()
+    assert (uids(pods(api, NAME, "engine")), uids(pods(api, NAME, "head"))) == (engines, heads)
+
+    # Somebody edits the live object by hand.
+    patch = json.dumps({"spec": {"serveConfigV2": ray_service(api, NAME)["spec"]["serveConfigV2"] + "\n# by hand"}})
+    edit = shell.run(f"kubectl -n {NAME} patch rayservice llm --type merge -p '{patch}'")
+    assert edit.ok, edit.text
+    drift = shell.run("pulumi refresh --preview-only --expect-no-changes --non-interactive")
+    assert not drift.ok, drift.text
+    assert shell.run("pulumi refresh --yes").ok
+    up = shell.run("pulumi up --yes", 300)
+    assert up.ok, up.text
+    assert "by hand" not in ray_service(api, NAME)["spec"]["serveConfigV2"]
+    assert shell.run("pulumi preview --expect-no-changes").ok
+
+    # Another image needs new pods: said beforehand, and the old ones are gone before the new ones come.
+    write_stack(shell, NAME, images={**IMAGES, "engine": IMAGES["engine"][:-4] + "beef"})
+    preview = shell.run("pulumi preview")
+    assert "replace" in preview.text, preview.text
+    with most_ray_clusters(api) as most:
+        up = shell.run("pulumi up --yes", 300)
+    assert up.ok, up.text
+    assert most == [1]
+    assert not uids(pods(api, NAME, "engine")) & engines
+    assert pods(api, NAME, "engine")[0]["spec"]["containers"][0]["image"].endswith("beef")
+
+    destroy = shell.run("pulumi destroy --yes", 300)
+    assert destroy.ok, destroy.text
+    left = {(resource, name) for resource, _, name in everything(api) - before if resource != "persistentvolumes"}
+    assert left == {("namespaces", NAME), ("persistentvolumeclaims", "results")}, left
+    assert f"delete namespace/{NAME}" in destroy.text, destroy.text
+    assert shell.run(f"kubectl delete namespace {NAME} --wait").ok

@@ -1,0 +1,95 @@
+"""`make benchmark` and `make results`: which way is taken, seen through a `pulumi` that answers as a test says."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+# Answers `stack output`, with secrets only where they are asked for, and notes how it was called.
+PULUMI = """
+import json, os, sys
+with open(os.environ["CALLS"], "a") as file:
+    print(*sys.argv[1:], file=file)
+answer = json.load(open(os.environ["ANSWER"]))
+if answer is None:
+    sys.exit("error: no stack selected")
+if "--show-secrets" not in sys.argv and "cluster" in answer:
+    answer["cluster"] = "[secret]"
+print(json.dumps(answer))
+"""
+
+
+class Make:
+    """The dispatcher as the Makefile starts it."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self._folder = tmp_path
+        program = tmp_path / "bin" / "pulumi"
+        program.parent.mkdir()
+        program.write_text(f"#!{sys.executable}\n{PULUMI}", encoding="utf-8")
+        program.chmod(0o755)
+
+    def __call__(self, answer: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
+        (self._folder / "answer").write_text(json.dumps(answer), encoding="utf-8")
+        environment = {
+            **os.environ,
+            "PATH": f"{self._folder / 'bin'}:{os.environ['PATH']}",
+            "CALLS": str(self._folder / "calls"),
+            "ANSWER": str(self._folder / "answer"),
+        }
+        command = [sys.executable, "-m", "infra.benchmark_job.dispatch", *arguments]
+        command += ["--results", str(self._folder / "results")]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+
+    @property
+    def calls(self) -> list[str]:
+        return (self._folder / "calls").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    return Make(tmp_path)
+
+
+@pytest.mark.parametrize("verb", ["benchmark", "results"])
+@pytest.mark.parametrize("answer", [None, {}])
+def test_no_deployed_stack_is_one_line(make: Make, verb: str, answer: Any) -> None:
+    done = make(answer, verb, "--stack", "nope")
+    assert done.returncode == 1
+    assert (
+        done.stderr.splitlines()[-1] == "error: no deployed stack to measure; run pulumi up (or name one with STACK=)"
+    )
+    assert make.calls == ["stack output --json --stack nope"]
+
+
+def test_a_stack_that_is_not_on_kubernetes_is_measured_from_here(make: Make) -> None:
+    """The target reaches `python -m benchmarks run` on standard input, and its exit code comes back."""
+    done = make({"benchmark": {"stack": "x"}}, "benchmark", "--rates", "1")
+    assert done.returncode == 1
+    assert "error: target standard input: url: Field required" in done.stderr
+    assert make.calls == ["stack output --json"]  # no secrets: they would need a passphrase
+
+
+def test_results_of_such_a_stack_are_here_already(make: Make) -> None:
+    done = make({"benchmark": {}}, "results")
+    assert done.returncode == 1
+    assert "this stack is not on Kubernetes" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["benchmark", "results"])
+def test_a_stack_on_kubernetes_is_measured_there(make: Make, verb: str) -> None:
+    place = {"namespace": "llm", "cronjob": "benchmark", "results_claim": "results", "image": "b:1", "stack": "x"}
+    answer = {
+        "benchmark": {},
+        "benchmark_job": {**place, "scenario": "rehearsal"},
+        "cluster": {"kubeconfig": "/nowhere/kubeconfig"},
+    }
+    done = make(answer, verb)
+    assert done.returncode == 1
+    assert "error: kubeconfig /nowhere/kubeconfig does not exist" in done.stderr
+    assert make.calls == ["stack output --json", "stack output --json --show-secrets"]

@@ -1,0 +1,83 @@
+"""Watches all pods: prepares the directory of each that is bound to a node, plays its end, knows which have ended."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import urllib3
+from kubernetes import client, config, watch
+
+from tools.rehearsal.pods import COMPLETE, PREPARED, Pods
+
+_RETRY_S = 0.5
+_WATCH_S = 300
+_AWAY = (client.ApiException, urllib3.exceptions.HTTPError, OSError)
+
+
+class PodKeeper(threading.Thread):
+    """Runs until the process ends; an API server that is away is asked again."""
+
+    def __init__(self, pods: Pods, kubeconfig: Path) -> None:
+        super().__init__(daemon=True)
+        self._pods = pods
+        self._core: Any = client.CoreV1Api(config.new_client_from_config(str(kubeconfig)))
+        self._ended: dict[tuple[str, str], str] = {}  # (namespace, name) -> uid of the pod that has ended
+        self._prepared: set[str] = set()  # uids
+
+    def ended(self, namespace: str, pod: str) -> bool:
+        """Whether the pod of that name has completed, failed, or is gone."""
+        return (namespace, pod) in self._ended
+
+    def run(self) -> None:
+        while True:
+            try:
+                self._follow()
+            except _AWAY as error:
+                print(f"watching pods again: {error!r}"[:300], flush=True)
+                time.sleep(_RETRY_S)
+
+    def _follow(self) -> None:
+        watcher = watch.Watch()
+        for event in watcher.stream(self._core.list_pod_for_all_namespaces, timeout_seconds=_WATCH_S):
+            if not isinstance(event, dict):
+                continue
+            self._look_at(event["object"], gone=event["type"] == "DELETED")
+
+    def _look_at(self, pod: Any, gone: bool) -> None:
+        key = (pod.metadata.namespace, pod.metadata.name)
+        if gone or pod.status.phase in ("Succeeded", "Failed"):
+            self._ended[key] = pod.metadata.uid
+            return
+        if pod.metadata.uid in self._prepared:
+            return
+        annotations = pod.metadata.annotations or {}
+        if pod.spec.node_name and PREPARED not in annotations and not pod.metadata.deletion_timestamp:
+            self._prepare(*key, pod.metadata.uid)
+
+    def _prepare(self, namespace: str, name: str, uid: str) -> None:
+        play = self._pods.prepare(namespace, name)
+        self._ended.pop((namespace, name), None)
+        self._annotate(namespace, name, uid, PREPARED, "true")
+        self._prepared.add(uid)
+        if play.outcome:
+            end = (namespace, name, uid, COMPLETE, play.outcome)
+            threading.Thread(target=self._annotate_later, args=(play.after_s, *end), daemon=True).start()
+
+    def _annotate_later(self, seconds: float, *annotation: str) -> None:
+        """Also where the API server is away at that moment."""
+        time.sleep(seconds)
+        while True:
+            try:
+                return self._annotate(*annotation)
+            except _AWAY:
+                time.sleep(_RETRY_S)
+
+    def _annotate(self, namespace: str, name: str, uid: str, key: str, value: str) -> None:
+        """The uid makes it that pod and not a later one of that name; a pod that is gone needs no annotation."""
+        body = {"metadata": {"uid": uid, "annotations": {key: value}}}
+        try:
+            self._core.patch_namespaced_pod(name, namespace, body)
+        except client.ApiException as error:
+            if error.status not in (404, 409):
+                raise

@@ -1,0 +1,156 @@
+"""`make rehearse STACK=…`: a shipped stack, deployed for real on a simulated cluster, looked at, and taken down.
+
+Real: Pulumi, its Kubernetes provider, this repository's program, the API server, scheduler and controllers, KubeRay's
+operator. Simulated: DigitalOcean, the nodes, every container, and so Ray. It says so when it starts.
+"""
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from infra.benchmark_job.job import job_from
+from infra.provider.kubernetes_api import KubernetesApi
+from serving.cluster import DoksCluster, ExistingCluster
+from serving.kubernetes_names import BENCHMARK
+from serving.stack import Stack
+from serving.stack_files import load_stack
+from tools.project_copy import ProjectCopy
+from tools.rehearsal.cluster import SimulatedCluster
+from tools.rehearsal.landing import COMPONENT, Landing, faults, landing
+from tools.toolchain import kubernetes_provider
+from tools.toolchain.console import Stopwatch, duration, say
+from tools.toolchain.errors import ToolchainError
+
+ITEM = "rehearse"
+SIMULATED = (
+    "simulated: DigitalOcean's API (a stand-in), the nodes and their devices (kwok), volumes, every container and the "
+    "Ray in it.\nreal: Pulumi and its Kubernetes provider, the program, API server, scheduler, controllers, KubeRay."
+)
+_READY_SECONDS = 300  # a stand-in for Ray serves within seconds; a real stack keeps its own timeout
+_SCHEDULED_SECONDS = 30
+PLUGINS = Path(__file__).parent / "plugins"
+
+
+def rehearse(name: str) -> int:
+    """Bring up a cluster, deploy, print where each pod landed, destroy, print what stayed. Returns an exit code."""
+    stack = load_stack(name)
+    if stack.target != "kubernetes":
+        raise ToolchainError(ITEM, f"{name} is not for Kubernetes", "`make demo` runs the local stack for real")
+    console, stages = Console(), list[tuple[str, float]]()
+    print(SIMULATED, flush=True)
+
+    def stage(what: str, step: Callable[[], object]) -> None:
+        watch = Stopwatch()
+        say(ITEM, f"--- {what}")
+        step()
+        stages.append((what, watch.seconds))
+
+    with tempfile.TemporaryDirectory(prefix="pd-rehearsal-") as folder:
+        ours = isinstance(stack.cluster, DoksCluster)  # then the stand-in for DigitalOcean makes the nodes
+        gpu_nodes, cpu_nodes = (0, 0) if ours else (stack.topology_.replicas, 2)
+        cluster = SimulatedCluster(Path(folder) / "cluster", gpu_nodes=gpu_nodes, cpu_nodes=cpu_nodes)
+        watch = Stopwatch()
+        say(ITEM, "--- a control plane")
+        with cluster:
+            stages.append(("control plane", watch.seconds))
+            project = RehearsalProject(Path(folder), cluster)
+            stage(f"pulumi up of {name}", lambda: project.deploy(name, stack))
+            found = look(cluster, stack, stack.namespace or name)
+            console.print(_table(found))
+            wrong = faults(found, stack)
+            stage("pulumi destroy", lambda: project.pulumi("destroy", "--yes", "--suppress-outputs"))
+    for what, seconds in stages:
+        print(f"{what:50} {duration(seconds):>12}")
+    for fault in wrong:
+        say(ITEM, f"WRONG: {fault}")
+    if not wrong:
+        say(ITEM, f"{name}: every engine pod on a node of its own with all its devices; head and benchmark elsewhere")
+    return 1 if wrong else 0
+
+
+def look(cluster: SimulatedCluster, stack: Stack, namespace: str) -> list[Landing]:
+    """Every pod of the namespace, and one of a benchmark Job that is made from the template for this look only."""
+    api, jobs = KubernetesApi(str(cluster.outside_kubeconfig)), f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    cronjob = api.get(f"/apis/batch/v1/namespaces/{namespace}/cronjobs/{BENCHMARK}")
+    if cronjob is None:
+        raise ToolchainError(ITEM, f"no CronJob {BENCHMARK} in {namespace}", "see what `pulumi up` said above")
+    job = job_from(cronjob, f"{BENCHMARK}-rehearsal", ["--help"], _READY_SECONDS)
+    api.post(jobs, job)
+    try:
+        pods = _scheduled(api, namespace)
+        nodes = {node["metadata"]["name"]: node for node in api.list("/api/v1/nodes")}
+        return [landing(pod, nodes, stack.profile.gpu_resource) for pod in pods]
+    finally:
+        api.delete(f"{jobs}/{job['metadata']['name']}", propagationPolicy="Foreground")
+
+
+def _scheduled(api: KubernetesApi, namespace: str) -> list[dict[str, Any]]:
+    """All pods, once the scheduler has put each on a node and the benchmark's is among them, or time is up."""
+    deadline = time.monotonic() + _SCHEDULED_SECONDS
+    while True:
+        pods = api.list(f"/api/v1/namespaces/{namespace}/pods")
+        roles = {pod["metadata"].get("labels", {}).get(COMPONENT) for pod in pods}
+        placed = BENCHMARK in roles and all(pod["spec"].get("nodeName") for pod in pods)
+        if placed or time.monotonic() > deadline:
+            return pods
+        time.sleep(0.2)
+
+
+class RehearsalProject(ProjectCopy):
+    """A copy of the project whose DigitalOcean and whose cluster are simulated."""
+
+    def __init__(self, folder: Path, cluster: SimulatedCluster) -> None:
+        super().__init__(folder / "project", ITEM, f"the logs were in {cluster.logs}")
+        self._cluster = cluster
+        self._state = folder / "digitalocean"
+        self._state.mkdir(parents=True, exist_ok=True)
+
+    def deploy(self, name: str, stack: Stack) -> None:
+        kubernetes_provider.put_into(self.place / "home")
+        self.prepare(name, changes(stack, self._cluster))
+        self.pulumi("up", "--yes", "--suppress-outputs")
+
+    def environment(self) -> dict[str, str]:
+        own = super().environment()
+        return {
+            **own,
+            "PATH": f"{PLUGINS}:{own['PATH']}",
+            "PD_REHEARSAL_STATE": str(self._state),
+            "PD_REHEARSAL_KUBECONFIG": str(self._cluster.outside_kubeconfig),
+            "DIGITALOCEAN_TOKEN": "simulated",
+        }
+
+
+def changes(stack: Stack, cluster: SimulatedCluster) -> dict[str, Any]:
+    """What a rehearsal sets on top of a stack file: no public image exists, and the operator is there already."""
+    settings: dict[str, Any] = {
+        "images": {name: simulated_image(name) for name in ("engine", "benchmark")},
+        "rayOperator": {"install": "preinstalled"},
+        "readyTimeoutSeconds": _READY_SECONDS,
+    }
+    if isinstance(stack.cluster, ExistingCluster):
+        given = stack.cluster.model_dump(by_alias=True, exclude_unset=True)
+        settings["cluster"] = {**given, "kubeconfig": str(cluster.outside_kubeconfig), "context": ""}
+    return settings
+
+
+def simulated_image(name: str) -> str:
+    """A reference by digest to an image that is nowhere; simulated nodes pull nothing."""
+    return f"simulated.invalid/{name}@sha256:{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _table(found: list[Landing]) -> Table:
+    table = Table(title="where every pod landed")
+    for heading in ("pod", "role", "node", "GPUs of the node", "RDMA devices"):
+        table.add_column(heading, no_wrap=heading == "pod")
+    for it in found:
+        gpus = f"{it.gpus} of {it.node_gpus}" if it.node_gpus else "none"
+        rdma = f"{sum(it.rdma.values())} of {len(it.node_rdma)}" if it.node_rdma else "none"
+        table.add_row(it.pod, it.role, it.node or f"nowhere: {it.why}", gpus, rdma)
+    return table
