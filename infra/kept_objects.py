@@ -29,7 +29,9 @@ class KeptObjects(pulumi.CustomResource):
         inputs = {
             "kubeconfig": access.kubeconfig,
             "context": access.context,
+            "stack": stack_name,
             "namespace": namespace,
+            "namespaceWasThere": None,  # an output
             "kept": _kept(stack, namespace),
             "hint": f"`pulumi up` of {stack_name} finds it again."
             if not isinstance(stack.cluster, DoksCluster)

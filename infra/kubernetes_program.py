@@ -14,7 +14,7 @@ from infra.drift import heal_by_force
 from infra.fabric import fabric
 from infra.kept_objects import KeptObjects
 from infra.monitoring import monitoring
-from infra.namespace import make_namespace
+from infra.namespace import check_stack_name, make_namespace
 from infra.ray_operator import ray_operator
 from infra.ray_service import deploy_ray_service
 from infra.weights import weights
@@ -26,10 +26,11 @@ from serving.stack import Stack
 def deploy_on_kubernetes(stack: Stack) -> None:
     """A topology stack: everything from the nodes to the benchmark's template."""
     name = pulumi.get_stack()
+    check_stack_name(name, stack.namespace)
     namespace = stack.namespace or name
     access = _nodes(stack)
     preflight = ClusterPreflight("preflight", stack, name, namespace, access)
-    kept = KeptObjects("kept", stack, name, namespace, access)
+    kept = KeptObjects("kept", stack, name, namespace, access, pulumi.ResourceOptions(depends_on=[preflight]))
     # Everything in the cluster is put there by this provider: made after the checks, gone before it is said what stays.
     provider = _provider(access, [preflight, kept])
     cluster_wide = pulumi.ResourceOptions(provider=provider)

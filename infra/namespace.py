@@ -1,9 +1,23 @@
 """The stack's namespace. It stays when the stack is destroyed, because the volume of results lives in it."""
 
+import re
+
 import pulumi
 
+from serving.errors import ConfigError
 from serving.kubernetes_names import labels
-from serving.stack import Stack
+from serving.stack import NAMESPACE, Stack
+
+_LABEL = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"  # value of a label, as Kubernetes demands
+
+
+def check_stack_name(name: str, namespace: str) -> None:
+    """The stack's name becomes a label of everything, and its namespace if none is set. Raises ConfigError."""
+    if not re.fullmatch(_LABEL, name):
+        raise ConfigError("stack", f"the name {name!r} is no Kubernetes label", "letters, digits, -, _ and . inside")
+    if not namespace and not re.fullmatch(NAMESPACE, name):
+        problem = f"the stack's name {name!r} cannot be a namespace's"
+        raise ConfigError("pd-mi325x:namespace", problem, "set a namespace: lower case letters, digits and -")
 
 
 def make_namespace(stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> pulumi.Resource:

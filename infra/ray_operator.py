@@ -4,12 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
+import requests
 
+from serving.errors import ConfigError
 from serving.kubernetes_names import FIELD_MANAGER, labels
 from serving.kubernetes_settings import RayOperator
 from serving.versions import versions
 
 RELEASE = "kuberay-operator"
+_REPOSITORY_SECONDS = 10.0
 _CRD = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 _FIELD_MANAGER_ANNOTATION = "pulumi.com/patchFieldManager"  # pulumi-kubernetes, pkg/metadata/annotations.go
 
@@ -31,6 +34,8 @@ def ray_operator(
         return []
     from pulumi_kubernetes.helm.v4 import Chart, RepositoryOptsArgs
 
+    if not settings.chart:
+        _check_repository(versions()["kuberay"]["chart_repository"])
     made: list[pulumi.Resource] = []
     if settings.namespace != namespace:
         made.append(_own_namespace(settings.namespace, owner, opts))
@@ -74,6 +79,22 @@ def _own_namespace(name: str, owner: str, opts: pulumi.ResourceOptions) -> pulum
     from pulumi_kubernetes.core.v1 import Namespace
 
     return Namespace(name, metadata={"name": name, "labels": labels(owner, "ray-operator")}, opts=opts)
+
+
+def _check_repository(url: str) -> None:
+    """Say in one line what Pulumi's chart resource says in two tracebacks. Raises ConfigError."""
+    try:
+        answer = requests.get(f"{url.rstrip('/')}/index.yaml", timeout=_REPOSITORY_SECONDS, stream=True)
+        problem = "" if answer.ok else f"answered {answer.status_code}"
+        answer.close()
+    except requests.RequestException as error:
+        problem = f"cannot be reached ({type(error).__name__})"
+    if problem:
+        raise ConfigError(
+            "pd-mi325x:rayOperator.chart",
+            f"KubeRay's chart repository {url} {problem}",
+            "set it to a local folder or another chart, or rayOperator.install to preinstalled",
+        )
 
 
 def _local_folder(chart: str) -> str | None:

@@ -25,7 +25,7 @@ class Format(StrEnum):
 def render(
     stack: Annotated[str, typer.Argument(help="a stack file's name, for example pd-2p1d")],
     format: Annotated[
-        Format, typer.Option(help="serve: Ray Serve config; anyscale: Anyscale service; kubernetes: RayService")
+        Format, typer.Option(help="serve: Ray Serve config; anyscale: Anyscale service; kubernetes: the RayService")
     ] = Format.serve,
 ) -> None:
     """Print the Serve config of STACK, or the manifest around it, as YAML."""

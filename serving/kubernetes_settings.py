@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from serving.errors import ConfigError
-from serving.settings_base import Settings
+from serving.settings_base import Quantity, Settings
 from serving.versions import versions
 
 Monitoring = Literal["none", "annotations", "prometheus-operator"]
@@ -36,7 +36,7 @@ class Weights(Settings):
     mode: Literal["dummy", "nfs", "local", "hub"] = "dummy"
     revision: str = Field(default="", description="commit of the model's repository; required for nfs and hub")
     nfs: NfsServer | None = None
-    size: str = Field(default="1536Gi", description="nfs: capacity that the volume is declared with")
+    size: Quantity = Field(default="1536Gi", description="nfs: capacity that the volume is declared with")
     path: str = Field(default="", description="local: the directory on the node that holds the model's files")
 
     @model_validator(mode="after")
@@ -74,4 +74,4 @@ class RayOperator(Settings):
 class Results(Settings):
     """The volume that benchmark runs are written to."""
 
-    size: str = "20Gi"
+    size: Quantity = "20Gi"

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, PositiveInt, ValidationError
 
 from serving.errors import ConfigError
-from serving.settings_base import Settings
+from serving.settings_base import Quantity, Settings
 
 NetworkMode = Literal["host", "multus", "sriov", "pod"]
 
@@ -33,19 +33,19 @@ class NodeProfile(Settings):
 
     gpu_resource: str = "amd.com/gpu"
     gpus_per_node: int = Field(default=8, ge=0)
-    rdma_resources: dict[str, int] = Field(default_factory=dict)
+    rdma_resources: dict[str, PositiveInt] = Field(default_factory=dict)
     network: NetworkMode = "host"
     attachments: list[str] = Field(default_factory=list)
     host_devices: dict[str, str] = Field(default_factory=dict)
     tolerations: list[Toleration] = Field(default_factory=list)
     node_selector: dict[str, str] = Field(default_factory=dict)
     system_node_selector: dict[str, str] = Field(default_factory=dict)
-    render_group: int | None = None
+    render_group: int | None = Field(default=None, ge=0)
     storage_class: str = ""
-    engine_cpu: str = "132"
-    engine_memory: str = "1062Gi"
-    head_cpu: str = "4"
-    head_memory: str = "12Gi"
+    engine_cpu: Quantity = "132"
+    engine_memory: Quantity = "1062Gi"
+    head_cpu: Quantity = "4"
+    head_memory: Quantity = "10Gi"
 
     def with_changes(self, changes: dict[str, Any]) -> "NodeProfile":
         """This profile with some keys (as the stack file writes them) replaced. Raises ConfigError naming the key."""

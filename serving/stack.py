@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -93,6 +94,14 @@ class Stack(Settings):
             raise ConfigError("cluster", "target kubernetes needs cluster.provider doks, existing or stack")
         elif self.ray is not None:
             raise ConfigError("ray", "only target: ray takes it", "remove it or set target: ray")
+        if self.namespace == "default" or self.namespace.startswith("kube-"):
+            raise ConfigError("namespace", f"{self.namespace} is the cluster's own", "choose one for this stack")
+        if self.weights.mode in ("nfs", "hub") and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.model_source):
+            raise ConfigError(
+                "weights.mode",
+                f"{self.weights.mode} downloads from the hub, and {self.model_source!r} is no repository of it",
+                "set modelSource to owner/name, or weights.mode to local or dummy",
+            )
         if isinstance(self.cluster, StackCluster) and "ray_operator" in self.model_fields_set:
             raise ConfigError(
                 "rayOperator", f"is {self.cluster.stack}'s, which owns the nodes", f"set it in {self.cluster.stack}"

@@ -5,7 +5,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from serving.errors import ConfigError
 from serving.kubernetes_names import HUGGING_FACE_TOKEN, WEIGHTS, labels
 from serving.kubernetes_settings import NfsServer
 from serving.stack import Stack
@@ -43,7 +42,6 @@ def weights_volume(stack: Stack) -> PodWeights:
         arguments = {"load_format": "dummy", **_revision(stack)}
         return PodWeights(stack.model_source, arguments, _token(stack))
     if mode == "hub":
-        hub_repository(stack)
         cache = {"name": WEIGHTS, "emptyDir": {"sizeLimit": f"{_cache_gibibytes(stack)}Gi"}}
         env = [{"name": "HF_HOME", "value": HUB_CACHE}, *_token(stack)]
         mount = {"name": WEIGHTS, "mountPath": HUB_CACHE}
@@ -63,20 +61,9 @@ def weights_volume(stack: Stack) -> PodWeights:
     )
 
 
-def hub_repository(stack: Stack) -> str:
-    """The repository to download. Raises ConfigError when the stack's model is not on the hub."""
-    if stack.model_source.startswith("/") or stack.model_source.count("/") != 1:
-        raise ConfigError(
-            "weights.mode",
-            f"{stack.weights.mode} downloads from the hub, and {stack.model_source!r} is no repository of it",
-            "set modelSource to owner/name, or weights.mode to local or dummy",
-        )
-    return stack.model_source
-
-
 def download_directory(stack: Stack) -> str:
     """One directory for each commit: no download touches files under a running engine, and stacks can share them."""
-    return f"{MODELS}/{hub_repository(stack).replace('/', '--')}/{stack.weights.revision}"
+    return f"{MODELS}/{stack.model_source.replace('/', '--')}/{stack.weights.revision}"
 
 
 def claim_name(stack: Stack) -> str:
@@ -115,7 +102,7 @@ def claim_spec(stack: Stack) -> dict[str, Any]:
 
 def download_name(stack: Stack) -> str:
     """The Job's name. A Job's template cannot be changed, so another commit or claim is another Job."""
-    return f"{DOWNLOAD}-{_short_hash(hub_repository(stack), stack.weights.revision, claim_name(stack))}"
+    return f"{DOWNLOAD}-{_short_hash(stack.model_source, stack.weights.revision, claim_name(stack))}"
 
 
 def download_seconds(stack: Stack) -> int:
@@ -136,7 +123,7 @@ def download_spec(stack: Stack, stack_name: str) -> dict[str, Any]:
         "image": images.benchmark,
         "command": command,
         "args": [
-            *(hub_repository(stack), "--revision", stack.weights.revision),
+            *(stack.model_source, "--revision", stack.weights.revision),
             *("--directory", download_directory(stack), "--patience", _PATIENCE_SECONDS),
         ],
         "terminationMessagePolicy": "FallbackToLogsOnError",  # so that Pulumi shows why

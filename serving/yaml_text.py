@@ -16,7 +16,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    style = "'" if value in ("y", "Y", "n", "N") else None
+    style = "'" if value in ("y", "Y", "n", "N") else "|" if "\n" in value else None  # a text of lines as lines
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
 
 

@@ -12,13 +12,14 @@ waited for, and a preview only finds out whether the API answers.
 """
 
 from infra.provider.kubernetes_api import KubernetesApi, Unavailable
-from infra.provider.preflight import kuberay, network, nodes, permissions, services
+from infra.provider.preflight import kuberay, names, network, nodes, permissions, services
 from infra.provider.preflight.gather import gather
 from infra.provider.resource import Operation, Properties, ResourceError
 
 _CHECKS = (
     services.version,
     services.namespace,
+    names.lacks,
     permissions.lacks,
     nodes.lacks,
     kuberay.lacks,
@@ -98,4 +99,5 @@ def _look(api: KubernetesApi, olds: Properties, news: Properties) -> tuple[list[
     before = olds.get("rayOperator", {})
     own_operator = before["namespace"] if before.get("install") == "chart" else ""
     facts = gather(api, news, own_operator)
+    news = {**news, "formerNamespace": olds.get("namespace", "")}
     return [line for check in _CHECKS for line in check(news, facts)], [n for note in _NOTES for n in note(news, facts)]

@@ -1,7 +1,8 @@
 """Says, when a stack is destroyed, what it leaves in the cluster on purpose, and how to remove that too.
 
-Inputs: kubeconfig, context, namespace, kept [{kind, name, apiPath, note}], hint (a sentence for the end),
-clusterGoes (whether the same destroy takes the cluster). No outputs. It changes nothing in the cluster.
+Inputs: kubeconfig, context, stack, namespace, kept [{kind, name, apiPath, note}], hint (a sentence for the end),
+clusterGoes (whether the same destroy takes the cluster). Output: namespaceWasThere (before the stack, so that it is
+not the stack's to delete). It changes nothing in the cluster.
 
 Whoever deploys into the cluster has to depend on this resource: then it is deleted after all of that and before the
 cluster, so that it sees what is really left, and what it says comes last.
@@ -29,13 +30,16 @@ class KeptObjects:
         return {}
 
     def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        return f"{inputs['namespace']}-kept", {}
+        return f"{inputs['namespace']}-kept", {"namespaceWasThere": _namespace_was_there(inputs)}
 
     def read(self, resource_id: str, outputs: Properties) -> tuple[Properties, Properties] | None:
         return outputs, {}
 
     def update(self, resource_id: str, olds: Properties, news: Properties, operation: Operation) -> Properties:
-        return {}
+        if olds.get("namespace") == news["namespace"]:
+            return {"namespaceWasThere": olds.get("namespaceWasThere", False)}
+        self.delete(resource_id, olds, operation)  # the stack moves to another namespace, and what it keeps does not
+        return {"namespaceWasThere": _namespace_was_there(news)}
 
     def delete(self, resource_id: str, outputs: Properties, operation: Operation) -> None:
         """Never fails: a cluster that is gone must not keep a stack from being destroyed."""
@@ -51,10 +55,25 @@ class KeptObjects:
         """Nothing is ever under way."""
 
 
+def _namespace_was_there(inputs: Properties) -> bool:
+    """Whether the namespace is there already and not from an earlier life of this stack."""
+    if inputs["clusterGoes"]:
+        return False
+    try:
+        api = KubernetesApi(inputs["kubeconfig"], inputs["context"])
+        there = api.get(f"/api/v1/namespaces/{inputs['namespace']}")
+    except ResourceError:
+        return True  # nobody is told to delete what was not seen
+    labels = (there or {}).get("metadata", {}).get("labels") or {}
+    return there is not None and labels.get("app.kubernetes.io/instance") != inputs["stack"]
+
+
 def _left(properties: Properties) -> list[str]:
     api = KubernetesApi(properties["kubeconfig"], properties["context"])
     left = []
     for kept in properties["kept"]:
+        if kept["kind"] == "Namespace" and properties.get("namespaceWasThere"):
+            continue  # somebody's; the stack only lived in it
         there = api.get(kept["apiPath"])
         if there and not there["metadata"].get("deletionTimestamp"):
             left.append(kept)

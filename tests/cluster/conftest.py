@@ -21,6 +21,8 @@ class ClusterShell(Shell):
         super().__init__(checkout, home)
         self.cluster = cluster
         self.env["KUBECONFIG"] = str(cluster.kubeconfig)
+        # Pulumi's Kubernetes provider leaves a copy of the kubeconfig in the folder for temporary files.
+        self.env["TMPDIR"] = str(home)
         self.env["PATH"] = f"{toolchain_path('kubectl').parent}:{self.env['PATH']}"
         for name in [name for name in self.env if name.lower().endswith("_proxy")]:
             del self.env[name]  # it is outside of the cluster's network

@@ -9,9 +9,10 @@ from infra.provider.kubernetes_api import KubernetesApi
 from serving.stack_files import load_stack, stack_names
 from tests.cluster.deployment import IMAGES
 from tests.shell import ROOT, Shell, assert_one_clear_line, copy_of_checkout
+from tools.rehearsal import digitalocean_plugin
 from tools.rehearsal.cluster import SimulatedCluster
 from tools.rehearsal.landing import faults
-from tools.rehearsal.stack import PLUGINS, look
+from tools.rehearsal.stack import look
 from tools.toolchain import kubernetes_provider
 
 # One of each model and kind; that every shipped stack's manifests are good is seen in test_strict_validation.py.
@@ -39,10 +40,10 @@ def person(tmp_path: Path, empty: SimulatedCluster) -> Shell:
     (checkout / ".venv").symlink_to(ROOT / ".venv")
     shell = Shell(checkout, tmp_path / "home")
     kubernetes_provider.put_into(tmp_path / "home" / "pulumi")
+    digitalocean_plugin.put_into(tmp_path / "home" / "pulumi")
     state = tmp_path / "digitalocean"
     state.mkdir()
     shell.env |= {
-        "PATH": f"{PLUGINS}:{shell.env['PATH']}",
         "PD_REHEARSAL_STATE": str(state),
         "PD_REHEARSAL_KUBECONFIG": str(empty.outside_kubeconfig),
         "DIGITALOCEAN_TOKEN": "a-token-of-nobody",

@@ -13,6 +13,7 @@ from serving.stack import parse_stack
 from serving.stack_files import load_stack
 from tests.cluster.conftest import ClusterShell
 from tests.cluster.deployment import IMAGES, api_of, everything, pods, ray_service, uids, write_stack
+from tests.shell import assert_one_clear_line
 from tools.rehearsal.landing import faults
 from tools.rehearsal.stack import look
 
@@ -88,9 +89,40 @@ def test_the_life_of_a_stack(shell: ClusterShell) -> None:
     assert not uids(pods(api, NAME, "engine")) & engines
     assert pods(api, NAME, "engine")[0]["spec"]["containers"][0]["image"].endswith("beef")
 
+    # The runs outlive the stack, and the next life of it finds them.
+    claim = f"/api/v1/namespaces/{NAME}/persistentvolumeclaims/results"
+    first = uids([api.get(claim) or {}])
+    assert shell.run("pulumi destroy --yes --skip-preview", 300).ok
+    up = shell.run("pulumi up --yes --skip-preview", 300)
+    assert up.ok, up.text
+    assert uids([api.get(claim) or {}]) == first
+
     destroy = shell.run("pulumi destroy --yes", 300)
     assert destroy.ok, destroy.text
     left = {(resource, name) for resource, _, name in everything(api) - before if resource != "persistentvolumes"}
     assert left == {("namespaces", NAME), ("persistentvolumeclaims", "results")}, left
     assert f"delete namespace/{NAME}" in destroy.text, destroy.text
     assert shell.run(f"kubectl delete namespace {NAME} --wait").ok
+
+
+def test_what_somebody_else_has_in_the_namespace_is_left_alone(shell: ClusterShell) -> None:
+    """Of the same names: Pulumi's server-side apply would write into them, and `destroy` delete them."""
+    api, place = api_of(shell), "foreign"
+    api.post("/api/v1/namespaces", {"metadata": {"name": place}})
+    theirs = {"metadata": {"name": "benchmark-target"}, "data": {"mine": "precious"}}
+    api.post(f"/api/v1/namespaces/{place}/configmaps", theirs)
+    before = everything(api)
+    write_stack(shell, "guest", topology="1p1d", namespace=place)
+    try:
+        assert_one_clear_line(shell.run("pulumi up --yes"), "ConfigMap benchmark-target", place, "pd-mi325x:namespace")
+        assert everything(api) <= before
+        kept = api.get(f"/api/v1/namespaces/{place}/configmaps/benchmark-target")
+        assert kept
+        assert kept["data"] == {"mine": "precious"}
+    finally:
+        api.delete(f"/api/v1/namespaces/{place}")
+
+
+def test_a_name_that_kubernetes_does_not_take(shell: ClusterShell) -> None:
+    write_stack(shell, "PD.x", topology="1p1d")
+    assert_one_clear_line(shell.run("pulumi preview"), "pd-mi325x:namespace", "PD.x")

@@ -30,8 +30,8 @@ def gpu_node(name: str, pool: str = "mi325x") -> dict[str, Any]:
     return _node(name, labels, {**_MI325X_SIZE, **FABRIC}, [_GPU_TAINT])
 
 
-def cpu_node(name: str, pool: str = "system", cpu: int = 32, memory_gib: int = 64) -> dict[str, Any]:
-    """DOKS, a pool without GPUs. The default is larger than s-8vcpu-16gb-amd, so that any stack's Ray head fits."""
+def cpu_node(name: str, pool: str = "system", cpu: int = 8, memory_gib: int = 13) -> dict[str, Any]:
+    """DOKS, a pool without GPUs: by default s-8vcpu-16gb-amd, less a guess at what the system keeps of its memory."""
     size = {"cpu": str(cpu), "memory": f"{memory_gib}Gi", "ephemeral-storage": "160Gi"}
     return _node(name, {POOL_LABEL: pool}, size, [])
 

@@ -23,13 +23,16 @@ def environment(cluster: SimulatedCluster) -> dict[str, str]:
 
     Raises ToolchainError when Pulumi's Kubernetes provider has not been made.
     """
-    home, backend = cluster.directory / "pulumi", cluster.directory / "backend"
-    backend.mkdir(exist_ok=True)
+    home, backend, scratch = (cluster.directory / name for name in ("pulumi", "backend", "tmp"))
+    for folder in (backend, scratch):
+        folder.mkdir(exist_ok=True)
     kubernetes_provider.put_into(home)
     kept = {k: v for k, v in cluster.env.items() if not k.startswith("PULUMI_")}
     return {
         **{k: v for k, v in kept.items() if k not in PASSPHRASE_VARIABLES},
         "PATH": f"{VENV / 'bin'}:{path('kubectl').parent}:{os.environ['PATH']}",
+        # Pulumi's Kubernetes provider leaves a copy of the kubeconfig in the folder for temporary files.
+        "TMPDIR": str(scratch),
         "PULUMI_HOME": str(home),
         "PULUMI_BACKEND_URL": f"file://{backend}",
         "PULUMI_CONFIG_PASSPHRASE": "rehearsal",

@@ -5,6 +5,7 @@ operator. Simulated: DigitalOcean, the nodes, every container, and so Ray. It sa
 """
 
 import hashlib
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from serving.kubernetes_names import BENCHMARK
 from serving.stack import Stack
 from serving.stack_files import load_stack
 from tools.project_copy import ProjectCopy
+from tools.rehearsal import digitalocean_plugin
 from tools.rehearsal.cluster import SimulatedCluster
 from tools.rehearsal.landing import COMPONENT, Landing, faults, landing
 from tools.toolchain import kubernetes_provider
@@ -34,7 +36,6 @@ SIMULATED = (
 )
 _READY_SECONDS = 300  # a stand-in for Ray serves within seconds; a real stack keeps its own timeout
 _SCHEDULED_SECONDS = 30
-PLUGINS = Path(__file__).parent / "plugins"
 
 
 def rehearse(name: str) -> int:
@@ -42,7 +43,8 @@ def rehearse(name: str) -> int:
     stack = load_stack(name)
     if stack.target != "kubernetes":
         raise ToolchainError(ITEM, f"{name} is not for Kubernetes", "`make demo` runs the local stack for real")
-    console, stages = Console(), list[tuple[str, float]]()
+    # A log has no width of its own, and the default of 80 columns would cut names off.
+    console, stages = Console(width=None if sys.stdout.isatty() else 160), list[tuple[str, float]]()
     print(SIMULATED, flush=True)
 
     def stage(what: str, step: Callable[[], object]) -> None:
@@ -62,9 +64,9 @@ def rehearse(name: str) -> int:
             project = RehearsalProject(Path(folder), cluster)
             stage(f"pulumi up of {name}", lambda: project.deploy(name, stack))
             found = look(cluster, stack, stack.namespace or name)
-            console.print(_table(found))
             wrong = faults(found, stack)
             stage("pulumi destroy", lambda: project.pulumi("destroy", "--yes", "--suppress-outputs"))
+    console.print(_table(found))
     for what, seconds in stages:
         print(f"{what:50} {duration(seconds):>12}")
     for fault in wrong:
@@ -113,6 +115,7 @@ class RehearsalProject(ProjectCopy):
 
     def deploy(self, name: str, stack: Stack) -> None:
         kubernetes_provider.put_into(self.place / "home")
+        digitalocean_plugin.put_into(self.place / "home")
         self.prepare(name, changes(stack, self._cluster))
         self.pulumi("up", "--yes", "--suppress-outputs")
 
@@ -120,8 +123,9 @@ class RehearsalProject(ProjectCopy):
         own = super().environment()
         return {
             **own,
-            "PATH": f"{PLUGINS}:{own['PATH']}",
             "PD_REHEARSAL_STATE": str(self._state),
+            # Pulumi's Kubernetes provider leaves a copy of the kubeconfig in the folder for temporary files.
+            "TMPDIR": str(self._state),
             "PD_REHEARSAL_KUBECONFIG": str(self._cluster.outside_kubeconfig),
             "DIGITALOCEAN_TOKEN": "simulated",
         }
@@ -146,7 +150,7 @@ def simulated_image(name: str) -> str:
 
 
 def _table(found: list[Landing]) -> Table:
-    table = Table(title="where every pod landed")
+    table = Table(title="where every pod landed (benchmark: one Job made for this look, as `make benchmark` makes it)")
     for heading in ("pod", "role", "node", "GPUs of the node", "RDMA devices"):
         table.add_column(heading, no_wrap=heading == "pod")
     for it in found:

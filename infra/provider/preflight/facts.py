@@ -26,9 +26,9 @@ class Facts:
 
     served: API group and version -> names of its resources, for the groups that a stack may need. ray_schema: OpenAPI
     document of ray.io/v1, None when that is not served. attachments: those NetworkAttachmentDefinitions of the stack
-    that are there, as namespace/name. namespace: the stack's own, if it is there. own_operator: the namespace in which
-    this stack itself installed KubeRay's operator, if it did. denied: what the credentials may not do, of what the
-    stack will.
+    that are there, as namespace/name. namespace: the stack's own, if it is there. named: what is there under the names
+    that this stack will use (names.py). own_operator: the namespace in which this stack itself installed KubeRay's
+    operator, if it did. denied: what the credentials may not do, of what the stack will.
     """
 
     user: str
@@ -40,6 +40,7 @@ class Facts:
     operators: list[Json] | None = None
     own_operator: str = ""
     namespace: Json | None = None
+    named: dict[str, Json | None] = field(default_factory=dict)
     attachments: set[str] = field(default_factory=set)
     nic_policies: list[Json] | None = None
     storage_classes: list[Json] | None = None

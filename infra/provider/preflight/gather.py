@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from infra.provider.kubernetes_api import Forbidden, Json, KubernetesApi
+from infra.provider.preflight import names
 from infra.provider.preflight.facts import ATTACHMENTS, NVIDIA, PROMETHEUS, RAY, Access, Facts
 from infra.provider.preflight.network import foreign_attachments
 from infra.provider.preflight.permissions import needed
@@ -35,6 +36,7 @@ def gather(api: KubernetesApi, inputs: Properties, own_operator: str) -> Facts:
         policies = ask(api.list, f"/apis/{NVIDIA}/nicclusterpolicies")
         classes = ask(api.list, "/apis/storage.k8s.io/v1/storageclasses")
         attachments = {name: ask(api.get, _attachment_path(name)) for name in foreign_attachments(inputs)}
+        named = {name: ask(api.get, path) for name, path in names.paths(inputs).items()}
         reviews = {access: pool.submit(_allowed, api, access) for access in needed(inputs)}
         return Facts(
             user=api.user,
@@ -46,6 +48,7 @@ def gather(api: KubernetesApi, inputs: Properties, own_operator: str) -> Facts:
             operators=operators.result(),
             own_operator=own_operator,
             namespace=namespace.result(),
+            named={name: answer.result() for name, answer in named.items()},
             attachments={name for name, answer in attachments.items() if answer.result() is not None},
             nic_policies=policies.result(),
             storage_classes=classes.result(),

@@ -46,7 +46,7 @@ def notes(inputs: Properties, facts: Facts) -> list[str]:
         if facts.operators is not None
         else f"{facts.user} may not list deployments"
     )
-    return [f"KubeRay: its operator was not seen ({why}); without one nothing will start"]
+    return [f"KubeRay: its operator was not seen ({why}); if it runs elsewhere all is well, else nothing will start"]
 
 
 def _in_the_way(other: Json, operator: dict[str, Any], home: str, facts: Facts) -> list[str]:

@@ -129,7 +129,8 @@ def _rooms(nodes: list[Json], pods: list[Json], inputs: Properties) -> list[Room
 
 def _own(metadata: Json, inputs: Properties) -> bool:
     instance = (metadata.get("labels") or {}).get("app.kubernetes.io/instance")
-    return metadata["namespace"] == inputs["namespace"] and instance == inputs["stack"]
+    # In the namespace that the stack had before, too: its service goes before the new one comes.
+    return metadata["namespace"] in (inputs["namespace"], inputs.get("formerNamespace")) and instance == inputs["stack"]
 
 
 def _set_aside(rooms: list[Room], inputs: Properties, places: dict[str, int], ask: Quantities) -> None:

@@ -145,3 +145,36 @@ def test_the_content_of_a_kubeconfig_is_secret_and_waited_for() -> None:
         assert is_secret(seen.wire["kubeconfig"])
         assert seen.depends_on == ["nodes"]
     assert preflight.inputs["wait"] is True
+
+
+def test_a_namespace_that_was_there_before_is_not_for_the_stack_to_delete(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = message(monkeypatch, there(CLAIM, NAMESPACE), namespaceWasThere=True)
+    assert "persistentvolumeclaim/results" in text
+    assert "delete namespace" not in text
+
+
+@pytest.mark.parametrize(
+    ("labels", "was_there"),
+    [(None, False), ({}, True), ({"app.kubernetes.io/instance": "mine"}, False), ({"team": "a"}, True)],
+)
+def test_whose_namespace_it_is_is_found_out_first(
+    monkeypatch: pytest.MonkeyPatch, labels: dict[str, str] | None, was_there: bool
+) -> None:
+    class Api:
+        def __init__(self, kubeconfig: str, context: str) -> None:
+            pass
+
+        def get(self, path: str) -> Json | None:
+            return None if labels is None else {"metadata": {"labels": labels}}
+
+    monkeypatch.setattr(kept_objects, "KubernetesApi", Api)
+    _, outputs = KeptObjects().create({**OUTPUTS, "stack": "mine"}, Operation(lambda text, lasting: None, Event()))
+    assert outputs == {"namespaceWasThere": was_there}
+
+
+def test_a_stack_that_moves_says_what_stays_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    message(monkeypatch, there(CLAIM, NAMESPACE))  # sets the API
+    news = {**OUTPUTS, "stack": "mine", "namespace": "elsewhere"}
+    KeptObjects().update("id", OUTPUTS, news, Operation(lambda text, lasting: said.append(text), Event()))
+    assert "--namespace space delete persistentvolumeclaim/results" in "".join(said)

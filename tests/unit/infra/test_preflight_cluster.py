@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from infra.provider.preflight import kuberay, network, permissions, services
+from infra.provider.preflight import kuberay, names, network, permissions, services
 from infra.provider.preflight.facts import Access, Facts
 from serving.versions import versions
 
@@ -287,3 +287,39 @@ def test_a_namespace_on_its_way_out() -> None:
     assert "is being deleted (1 object has finalizers)" in line
     assert services.namespace(INPUTS, facts(namespace={"status": {"phase": "Active"}})) == []
     assert services.namespace(INPUTS, facts(namespace=None)) == []
+
+
+def labelled(instance: str, **spec: str) -> Json:
+    labels = {"app.kubernetes.io/name": "pd-mi325x", "app.kubernetes.io/instance": instance}
+    return {"metadata": {"labels": labels}, "spec": spec}
+
+
+def test_nothing_of_somebody_else_is_taken_over() -> None:
+    """Server-side apply would write into it, and `destroy` delete it."""
+    mine = {"ConfigMap benchmark-target": labelled(INPUTS["stack"]), "CronJob benchmark": None}
+    assert names.lacks(INPUTS, facts(named=mine)) == []
+    theirs = {**mine, "Service llm-metrics": {"metadata": {}}, "CronJob benchmark": labelled("other")}
+    [line] = names.lacks(INPUTS, facts(named=theirs))
+    assert "Service llm-metrics, CronJob benchmark" in line or "CronJob benchmark, Service llm-metrics" in line
+    assert "pd-mi325x:namespace" in line
+
+
+def test_a_namespace_of_another_stack() -> None:
+    [line] = names.lacks(INPUTS, facts(namespace=labelled("other")))
+    assert "belongs to stack other" in line
+    assert names.lacks(INPUTS, facts(namespace=labelled(INPUTS["stack"]))) == []
+    assert names.lacks(INPUTS, facts(namespace={"metadata": {"labels": {"team": "a"}}})) == []
+
+
+def test_a_claim_keeps_its_storage_class() -> None:
+    claim = {"PersistentVolumeClaim results": labelled(INPUTS["stack"], storageClassName="fast")}
+    assert names.lacks({**INPUTS, "storageClass": ""}, facts(named=claim)) == []
+    assert names.lacks({**INPUTS, "storageClass": "fast"}, facts(named=claim)) == []
+    [line] = names.lacks({**INPUTS, "storageClass": "slow"}, facts(named=claim))
+    assert "'fast'" in line
+
+
+def test_every_fixed_name_is_looked_at() -> None:
+    """What the program makes under a name of its own is what the check asks for."""
+    looked_at = {tuple(name.split()) for name in names.paths(INPUTS)}
+    assert {("RayService", "llm"), ("CronJob", "benchmark"), ("PersistentVolumeClaim", "results")} <= looked_at

@@ -7,7 +7,9 @@ import pulumi
 import pytest
 from registrations import Registration, registered
 
+import infra.ray_operator as module
 from infra.ray_operator import chart_values, ray_operator
+from serving.errors import ConfigError
 from serving.kubernetes_settings import RayOperator
 from serving.versions import versions
 
@@ -17,7 +19,8 @@ SYSTEM = {"doks.digitalocean.com/node-pool": "system"}
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that Pulumi.yaml would be in."""
+    """The folder that Pulumi.yaml would be in; KubeRay's repository is taken to be there."""
+    monkeypatch.setattr(module, "_check_repository", lambda url: None)
     monkeypatch.setattr(pulumi, "get_root_directory", lambda: str(tmp_path))
     return tmp_path
 
@@ -92,3 +95,10 @@ def test_definitions_stay_and_are_applied_under_one_name() -> None:
 
 def test_nothing_else_of_the_chart_stays() -> None:
     assert transformed("kubernetes:apps/v1:Deployment") is None
+
+
+def test_a_repository_that_is_out_of_reach_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # the real check
+    with pytest.raises(ConfigError, match=r"http://127\.0\.0\.1:1 cannot be reached .* preinstalled") as refusal:
+        module._check_repository("http://127.0.0.1:1")
+    assert refusal.value.key == "pd-mi325x:rayOperator.chart"

@@ -76,6 +76,23 @@ CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         "cluster.stack",
         ["unknown key", "region"],
     ),
+    "no quantity": (
+        QWEN | {"cluster": {"provider": "doks", "nodes": {"headMemory": "10GB"}}},
+        "cluster.nodes.headMemory",
+        ["10GB"],
+    ),
+    "no size": (QWEN | {"cluster": {"provider": "doks"}, "results": {"size": "huge"}}, "results.size", ["huge"]),
+    "less than no device": (
+        QWEN | {"cluster": {"provider": "doks", "nodes": {"rdmaResources": {"rdma/fabric0": -1}}}},
+        "cluster.nodes.rdmaResources.rdma/fabric0",
+        ["greater than 0"],
+    ),
+    "the cluster's own namespace": (QWEN | {"namespace": "kube-system"}, "namespace", ["kube-system"]),
+    "weights of nowhere": (
+        QWEN | {"weights": {"mode": "hub", "revision": "a"}, "modelSource": "/data/x"},
+        "weights.mode",
+        ["/data/x"],
+    ),
     "a range with host bits": (
         QWEN | {"cluster": {"provider": "doks", "vpcIpRange": "10.100.33.0/20"}},
         "cluster.vpcIpRange",
