@@ -3,6 +3,7 @@
 import pulumi
 
 from infra.cluster.access import KubernetesAccess
+from infra.fabric import resource_name
 from serving.cluster import ExistingCluster, StackCluster
 from serving.stack import Stack
 
@@ -37,7 +38,7 @@ class ClusterPreflight(pulumi.CustomResource):
             "gpusPerNode": profile.gpus_per_node,
             "engineCpu": profile.engine_cpu,
             "engineMemory": profile.engine_memory,
-            "rdmaResources": profile.rdma_resources,
+            "rdmaResources": _expected_devices(stack),
             "tolerations": [toleration.model_dump(exclude_none=True) for toleration in profile.tolerations],
             "nodeSelector": profile.node_selector,
             "systemNodeSelector": profile.system_node_selector,
@@ -60,3 +61,11 @@ class ClusterPreflight(pulumi.CustomResource):
         }
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=access.depends_on))
         super().__init__("pd:index:ClusterPreflight", name, inputs, opts)
+
+
+def _expected_devices(stack: Stack) -> dict[str, int]:
+    """RDMA resources that the nodes must have already: not those that this stack's own NicClusterPolicy makes."""
+    cluster = stack.cluster
+    made = cluster.nic_cluster_policy if isinstance(cluster, ExistingCluster) else {}
+    names = {resource_name(name) for name in made}
+    return {name: count for name, count in stack.profile.rdma_resources.items() if name not in names}

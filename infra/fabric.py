@@ -70,6 +70,11 @@ def _nic_cluster_policy(
     )
 
 
+def resource_name(name: str) -> str:
+    """A resource of the policy as pods ask for it: with the shared device plugin's prefix."""
+    return f"{_RESOURCE_PREFIX}{name.removeprefix(_RESOURCE_PREFIX)}"
+
+
 def nic_cluster_policy_spec(stack: Stack, interfaces: dict[str, list[str]]) -> dict[str, Any]:
     """`interfaces`: resource name, with or without `rdma/`, to the network interfaces that stand behind it."""
     shared = [

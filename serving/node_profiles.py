@@ -24,7 +24,8 @@ class Toleration(Settings):
 class NodeProfile(Settings):
     """One kind of node. Quantities are in the words of the Kubernetes API (`1062Gi`, `132`).
 
-    gpu_resource: the device plugin's resource name; empty on nodes without GPUs. rdma_resources: what an engine pod
+    gpu_resource: the device plugin's resource name; empty on nodes without GPUs. accelerator_type: Ray's name of the
+    GPU, if it is not the platform's. rdma_resources: what an engine pod
     asks for, name -> count. network: how an engine pod reaches its NICs; `pod` where there are none. attachments:
     NetworkAttachmentDefinitions by name, `multus` and `sriov` only. host_devices: for `multus`, the attachments this
     stack makes, name -> network device of the node. render_group: group id of /dev/dri/renderD* on the node, if the
@@ -33,6 +34,7 @@ class NodeProfile(Settings):
 
     gpu_resource: str = "amd.com/gpu"
     gpus_per_node: int = Field(default=8, ge=0)
+    accelerator_type: str = ""
     rdma_resources: dict[str, PositiveInt] = Field(default_factory=dict)
     network: NetworkMode = "host"
     attachments: list[str] = Field(default_factory=list)

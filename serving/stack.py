@@ -96,6 +96,10 @@ class Stack(Settings):
             raise ConfigError("ray", "only target: ray takes it", "remove it or set target: ray")
         if self.namespace == "default" or self.namespace.startswith("kube-"):
             raise ConfigError("namespace", f"{self.namespace} is the cluster's own", "choose one for this stack")
+        if self.target == "kubernetes" and self.model_.repository is None and self.weights.mode != "local":
+            raise ConfigError(
+                "weights.mode", f"{self.model} is a directory and on no hub", "set local, and weights.path on the nodes"
+            )
         if self.weights.mode in ("nfs", "hub") and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.model_source):
             raise ConfigError(
                 "weights.mode",

@@ -1,8 +1,11 @@
 """YAML that every parser reads alike."""
 
+import re
 from typing import Any
 
 import yaml
+
+_MAYBE_A_NUMBER = re.compile(r"[-+.]?[0-9]")  # 1e3 and 0o7 are texts to PyYAML and numbers to others
 
 
 class _Dumper(yaml.SafeDumper):
@@ -16,7 +19,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    style = "'" if value in ("y", "Y", "n", "N") else "|" if "\n" in value else None  # a text of lines as lines
+    quoted = value in ("y", "Y", "n", "N") or _MAYBE_A_NUMBER.match(value)
+    style = "|" if "\n" in value else "'" if quoted else None  # a text of lines as lines
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
 
 

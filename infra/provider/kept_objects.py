@@ -38,7 +38,8 @@ class KeptObjects:
     def update(self, resource_id: str, olds: Properties, news: Properties, operation: Operation) -> Properties:
         if olds.get("namespace") == news["namespace"]:
             return {"namespaceWasThere": olds.get("namespaceWasThere", False)}
-        self.delete(resource_id, olds, operation)  # the stack moves to another namespace, and what it keeps does not
+        # The stack moves to another namespace, and what it keeps does not.
+        self.delete(resource_id, {**olds, "hint": ""}, operation)
         return {"namespaceWasThere": _namespace_was_there(news)}
 
     def delete(self, resource_id: str, outputs: Properties, operation: Operation) -> None:
@@ -56,7 +57,7 @@ class KeptObjects:
 
 
 def _namespace_was_there(inputs: Properties) -> bool:
-    """Whether the namespace is there already and not from an earlier life of this stack."""
+    """Whether somebody else made the namespace, or writes to it."""
     if inputs["clusterGoes"]:
         return False
     try:
@@ -64,8 +65,9 @@ def _namespace_was_there(inputs: Properties) -> bool:
         there = api.get(f"/api/v1/namespaces/{inputs['namespace']}")
     except ResourceError:
         return True  # nobody is told to delete what was not seen
-    labels = (there or {}).get("metadata", {}).get("labels") or {}
-    return there is not None and labels.get("app.kubernetes.io/instance") != inputs["stack"]
+    # The namespace of an earlier life of this stack has no other author than Pulumi; labels can be taken over.
+    written = ((there or {}).get("metadata", {})).get("managedFields") or []
+    return any(not it["manager"].startswith("pulumi") and not it.get("subresource") for it in written)
 
 
 def _left(properties: Properties) -> list[str]:

@@ -121,7 +121,9 @@ def look(api: KubernetesApi, inputs: Properties) -> Seen:
     if isinstance(details, str):
         return Seen(details, reasons=[details, *reasons])
     if details is None:
-        return Seen(f"KubeRay to submit the application; pods {up}/{inputs['pods']} ready", reasons=reasons)
+        return Seen(
+            f"KubeRay to submit the application; pods {up}/{inputs['pods']} ready{_also(told)}", reasons=reasons
+        )
     current = details.get("deployed_app_config") == inputs["application"]
     if details["status"] in FAILED and current:
         raise ResourceError(f"application {inputs['application']['name']!r} is {details['status']}: {failure(details)}")
@@ -129,7 +131,8 @@ def look(api: KubernetesApi, inputs: Properties) -> Seen:
     if current and details["status"] == "RUNNING" and as_wanted(details, inputs["application"]):
         if ready.get("status") == "True" and service["metadata"]["generation"] >= inputs["generation"]:
             return Seen(serves=True)
-        return Seen(f"Serve's proxies to be reachable; pods {up}/{inputs['pods']} ready", reasons=reasons)
+        waiting = f"Serve's proxies to be reachable; pods {up}/{inputs['pods']} ready{_also(told)}"
+        return Seen(waiting, reasons=reasons)
     return Seen(f"{progress(details)}; pods {up}/{inputs['pods']} ready{_also(told)}", reasons=reasons)
 
 

@@ -47,7 +47,7 @@ def ray_service(name: str, serve_config: str, workers: int = 1) -> dict[str, Any
                 "authOptions": {"mode": "token"},
                 "headGroupSpec": {
                     "rayStartParams": {"num-cpus": "0"},
-                    "template": {"spec": {"containers": [container("ray-head", {"cpu": "4", "memory": "16Gi"})]}},
+                    "template": {"spec": {"containers": [container("ray-head", {"cpu": "2", "memory": "4Gi"})]}},
                 },
                 "workerGroupSpecs": [{**group, "rayStartParams": {}, "template": {"spec": worker}}],
             },

@@ -28,7 +28,7 @@ EXISTING = {"provider": "existing"}
 REVISION = "a" * 40
 BASE = {"model": "qwen3-235b-a22b-fp8", "topology": "2p1d", "scenario": "qwen-16k-1k", "images": IMAGES}
 BASE |= {"cluster": EXISTING, "rayOperator": {"install": "preinstalled"}}
-CPU = {"model": "rehearsal-qwen3-moe", "platform": "cpu"}
+CPU = {"model": "rehearsal-qwen3-moe", "platform": "cpu", "weights": {"mode": "local", "path": "/models/rehearsal"}}
 
 
 def shipped(name: str) -> dict[str, Any]:

@@ -154,18 +154,26 @@ def test_a_namespace_that_was_there_before_is_not_for_the_stack_to_delete(monkey
 
 
 @pytest.mark.parametrize(
-    ("labels", "was_there"),
-    [(None, False), ({}, True), ({"app.kubernetes.io/instance": "mine"}, False), ({"team": "a"}, True)],
+    ("writers", "was_there"),
+    [
+        (None, False),
+        ([("kubectl-create", "")], True),
+        ([("pulumi-kubernetes-1a2b", "")], False),  # from an earlier life of the stack
+        ([("pulumi-kubernetes-1a2b", ""), ("kube-controller-manager", "status")], False),
+        ([("pulumi-kubernetes-1a2b", ""), ("kubectl-create", "")], True),  # taken over by an earlier life
+    ],
 )
 def test_whose_namespace_it_is_is_found_out_first(
-    monkeypatch: pytest.MonkeyPatch, labels: dict[str, str] | None, was_there: bool
+    monkeypatch: pytest.MonkeyPatch, writers: list[tuple[str, str]] | None, was_there: bool
 ) -> None:
+    fields = [{"manager": manager, "subresource": part} for manager, part in writers or []]
+
     class Api:
         def __init__(self, kubeconfig: str, context: str) -> None:
             pass
 
         def get(self, path: str) -> Json | None:
-            return None if labels is None else {"metadata": {"labels": labels}}
+            return None if writers is None else {"metadata": {"managedFields": fields}}
 
     monkeypatch.setattr(kept_objects, "KubernetesApi", Api)
     _, outputs = KeptObjects().create({**OUTPUTS, "stack": "mine"}, Operation(lambda text, lasting: None, Event()))

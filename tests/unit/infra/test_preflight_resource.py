@@ -178,4 +178,6 @@ def test_what_the_program_registers(chart: Json) -> None:
     assert shared["rayOperator"]["stack"] == "mi325x-4node"
     policy = inputs(cluster={"provider": "existing", "nicClusterPolicy": {"fabric0": ["eth1"]}})
     assert (policy["nicClusterPolicy"], chart["nicClusterPolicy"]) == (True, False)
+    # What the policy itself makes is not on the nodes yet.
+    assert set(chart["rdmaResources"]) - set(policy["rdmaResources"]) == {"rdma/fabric0"}
     assert inputs(cluster={"provider": "existing", "profile": "oke-mi300x"})["attachments"] == ["rdma-vf"] * 8

@@ -10,6 +10,7 @@ from serving.node_profiles import PROFILES
 from serving.ray_cluster import ray_service
 from serving.stack import Stack, parse_stack
 from serving.stack_files import load_stack, stack_names
+from serving.yaml_text import yaml_text
 
 KUBERNETES = [name for name in stack_names() if load_stack(name).target == "kubernetes"]
 IMAGES = {"engine": "registry.example/engine@sha256:" + "1" * 64, "benchmark": "registry.example/b@sha256:" + "2" * 64}
@@ -152,6 +153,7 @@ def test_cpu_replicas_of_a_laptop_ask_for_no_device() -> None:
             "platform": "cpu",
             "images": IMAGES,
             "cluster": {"provider": "existing", "profile": "kind"},
+            "weights": {"mode": "local", "path": "/models/rehearsal"},
         }
     )
     pod = engine_pod(settings)["spec"]
@@ -168,7 +170,8 @@ def test_images_are_required() -> None:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_profile_makes_a_service(name: str) -> None:
-    cpu = {"model": "rehearsal-qwen3-moe", "platform": "cpu"} if name == "kind" else {}
+    local = {"mode": "local", "path": "/models/rehearsal"}
+    cpu = {"model": "rehearsal-qwen3-moe", "platform": "cpu", "weights": local} if name == "kind" else {}
     assert engine(stack(**cpu, cluster={"provider": "existing", "profile": name}))["image"] == IMAGES["engine"]
 
 
@@ -179,3 +182,22 @@ def test_a_go_parser_reads_no_boolean_where_a_text_is_meant(name: str) -> None:
     scalars = [token for token in yaml.scan(text) if isinstance(token, yaml.ScalarToken)]
     assert [token.value for token in scalars if token.plain and token.value in ("y", "Y", "n", "N")] == []
     assert "'y'" in text  # UCX_ROCM_COPY_DMABUF
+
+
+def test_another_places_gpu_has_another_name_in_ray() -> None:
+    """Ray puts the type into every bundle, and no node of another type would ever take a replica."""
+    settings = stack(cluster={"provider": "existing", "profile": "oke-mi300x"})
+    args = yaml.safe_load(spec(settings)["serveConfigV2"])["applications"][0]["args"]
+    assert {config["accelerator_type"] for config in args.values() if "accelerator_type" in config} == {
+        "AMD-Instinct-MI300X-OAM"
+    }
+
+
+def test_the_rehearsal_model_has_to_be_on_the_nodes() -> None:
+    with pytest.raises(ConfigError, match=r"weights\.mode.*set local"):
+        stack(model="rehearsal-qwen3-moe", platform="cpu")
+
+
+@pytest.mark.parametrize("text", ["y", "n", "1e3", "0o7", "12e03", "-1", ".5", "2p1d", "1.34"])
+def test_a_text_that_looks_like_something_else_is_quoted(text: str) -> None:
+    assert yaml_text({"a": text}) == f"a: '{text}'\n"
