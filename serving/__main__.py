@@ -1,5 +1,6 @@
 """`python -m serving render STACK`: what would be deployed, as YAML, without a cluster, Pulumi or an engine."""
 
+import sys
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -53,9 +54,17 @@ def stacks() -> None:
         typer.echo(f"{name:18} {stack.model:22} {stack.topology:6} {stack.gpus:3} GPUs  {stack.scenario}")
 
 
-if __name__ == "__main__":
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command, by default that of the command line; what a user can put right is one line. An exit code."""
     try:
-        app()
+        app(arguments, standalone_mode=True)
     except ConfigError as error:
         typer.echo(f"error: {error}", err=True)
-        raise SystemExit(1) from None
+        return 1
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -96,16 +96,6 @@ class Stack(Settings):
             raise ConfigError("ray", "only target: ray takes it", "remove it or set target: ray")
         if self.namespace == "default" or self.namespace.startswith("kube-"):
             raise ConfigError("namespace", f"{self.namespace} is the cluster's own", "choose one for this stack")
-        if self.target == "kubernetes" and self.model_.repository is None and self.weights.mode != "local":
-            raise ConfigError(
-                "weights.mode", f"{self.model} is a directory and on no hub", "set local, and weights.path on the nodes"
-            )
-        if self.weights.mode in ("nfs", "hub") and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.model_source):
-            raise ConfigError(
-                "weights.mode",
-                f"{self.weights.mode} downloads from the hub, and {self.model_source!r} is no repository of it",
-                "set modelSource to owner/name, or weights.mode to local or dummy",
-            )
         if isinstance(self.cluster, StackCluster) and "ray_operator" in self.model_fields_set:
             raise ConfigError(
                 "rayOperator", f"is {self.cluster.stack}'s, which owns the nodes", f"set it in {self.cluster.stack}"
@@ -122,6 +112,16 @@ class Stack(Settings):
             raise ConfigError("platform", "a local cluster has CPU replicas only", "set platform: cpu")
         if self.model_.repository is None and self.platform != "cpu":
             raise ConfigError("platform", f"{self.model} rehearses on a CPU", "set platform: cpu")
+        if self.target == "kubernetes" and self.model_.repository is None and self.weights.mode != "local":
+            raise ConfigError(
+                "weights.mode", f"{self.model} is a directory and on no hub", "set local, and weights.path on the nodes"
+            )
+        if self.weights.mode in ("nfs", "hub") and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.model_source):
+            raise ConfigError(
+                "weights.mode",
+                f"{self.weights.mode} downloads from the hub, and {self.model_source!r} is no repository of it",
+                "set modelSource to owner/name, or weights.mode to local or dummy",
+            )
         for role in EngineSettings.model_fields:
             if role not in ("all", *self.topology_.roles) and getattr(self.engine, role).given():
                 raise ConfigError(f"engine.{role}", f"topology {self.topology} has no {role} replica", "remove it")

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,8 @@ import pytest
 import yaml
 from serving_command import Render, RenderSettings
 
+import serving.__main__ as command
+from serving import stack_files
 from serving.stack_files import PROJECT, ROOT
 
 
@@ -24,12 +25,15 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def render(checkout: Path) -> Render:
-    """Run the command as a user does, in the copy."""
+def render(checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Render:
+    """The command's own main function on the copy's stack files. As a user starts it: test_the_command_as_typed."""
+    monkeypatch.setattr(stack_files, "ROOT", checkout)
 
     def run(name: str, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "serving", "render", name, *options]
-        return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+        capsys.readouterr()
+        code = command.main(["render", name, *options])
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess([name, *options], code, said.out, said.err)
 
     return run
 

@@ -1,6 +1,9 @@
 """Every shipped stack file loads, says what its name says, and renders to YAML that a deployment can be made from."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +41,22 @@ def test_command_prints_the_serve_config_as_plain_yaml(name: str, render: Render
     # A reader, and not every YAML parser, follows `&id001` and `*id001`.
     tokens = list(yaml.scan(done.stdout))
     assert not [token for token in tokens if isinstance(token, yaml.AnchorToken | yaml.AliasToken)]
+
+
+def test_the_command_as_typed(checkout: Path) -> None:
+    """From a shell: what it prints, and an error in one line with its exit code."""
+
+    def typed(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "serving", *words]
+        return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+
+    good = typed("render", "pd-2p1d")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert yaml.safe_load(good.stdout) == serve_config(load_stack("pd-2p1d"))
+    assert "pd-2p1d" in typed("stacks").stdout
+    bad = typed("render", "pd-9p9d")
+    assert (bad.returncode, bad.stdout) == (1, "")
+    assert bad.stderr.startswith("error: stack: no file Pulumi.pd-9p9d.yaml")
 
 
 @pytest.mark.parametrize("name", STACKS)
