@@ -87,10 +87,7 @@ lock: tools ## Resolve requirements/*.txt again from versions.toml
 
 ##@ Test
 .PHONY: test compile-meanwhile lint types test-unit test-engine test-cluster test-local
-test: toolchain-base compile-meanwhile lint types ## Everything that can be tested here
-	@$(BOOTSTRAP) -m tools.lanes "units=$(MAKE) --no-print-directory test-unit test-engine" \
-		"local=$(MAKE) --no-print-directory test-local"
-	$(MAKE) --no-print-directory test-cluster  # alone: a control plane's time limits are for a machine that has time
+test: toolchain-base compile-meanwhile lint types test-unit test-engine test-local test-cluster ## Everything that can be tested here
 
 # What the later tests need and is not there yet; they wait for it. It ends when this make does (its process: PPID).
 compile-meanwhile:
@@ -105,11 +102,11 @@ types: tools ## pyright
 	@.venv/bin/pyright
 
 test-unit: toolchain-benchmark ## No cluster, no engine
-	@PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf .venv/bin/python -m pytest tests/unit
+	@PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf .venv/bin/python -m pytest tests/unit -n 2 --dist loadfile
 
 test-engine: toolchain-base ## The real Pulumi engine and provider, from the shell
 	@$(ENTER)
-	.venv/bin/python -m pytest tests/engine
+	.venv/bin/python -m pytest tests/engine -n 2 --dist loadfile
 
 test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
 	@$(ENTER)

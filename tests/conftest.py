@@ -1,5 +1,6 @@
 """Fixtures of all tiers."""
 
+import os
 import signal
 import socket
 from pathlib import Path
@@ -23,11 +24,12 @@ def shell(tmp_path: Path) -> Shell:
 @pytest.fixture
 def port_base() -> int:
     """The first of 400 ports of which none of Ray's is in use."""
-    return free_port_base(26000, 31000)
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return free_port_base(26000 + 2400 * worker, 28400 + 2400 * worker)
 
 
 def free_port_base(first: int, end: int) -> int:
-    """A free one in a range. The local tier, which runs beside the others, has one to itself: no race for the same."""
+    """A free one in a range; tests that run beside each other have a range each, and no race for the same."""
     for base in range(first, end, 400):
         if ports_are_free(base):
             return base
