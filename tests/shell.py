@@ -54,7 +54,7 @@ class Shell:
     def start(self, command: str) -> "subprocess.Popen[str]":
         """The same without waiting; its own process group, as an interactive shell gives a job."""
         return subprocess.Popen(
-            ["bash", "-c", command],
+            self.words(command),
             cwd=self.checkout,
             env=self.env,
             stdin=subprocess.DEVNULL,
@@ -63,6 +63,10 @@ class Shell:
             text=True,
             start_new_session=True,
         )
+
+    def words(self, command: str) -> list[str]:
+        """The command line as a program and its arguments."""
+        return ["bash", "-c", command]
 
     def interrupt(self, command: str, after: str, seconds: float = 300) -> Answer:
         """Type `command`, wait until its output says `after`, press Ctrl-C, and see how it ends."""

@@ -1,6 +1,5 @@
 """A simulated Kubernetes cluster for the session, and a shell in its network."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,17 +26,8 @@ class ClusterShell(Shell):
         for name in [name for name in self.env if name.lower().endswith("_proxy")]:
             del self.env[name]  # it is outside of the cluster's network
 
-    def start(self, command: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            self.cluster.enter(["bash", "-c", command]),
-            cwd=self.checkout,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+    def words(self, command: str) -> list[str]:
+        return self.cluster.enter(super().words(command))
 
 
 @pytest.fixture(scope="session")
