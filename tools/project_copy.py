@@ -7,18 +7,16 @@ backend is touched.
 import os
 import secrets
 import shutil
-import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import yaml
-
+from tools import foreground
 from tools.toolchain import checkout
-from tools.toolchain.console import say
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.versions import ROOT
+
+_SALT = "encryptionsalt:"
 
 
 class ProjectCopy:
@@ -29,8 +27,8 @@ class ProjectCopy:
         self._item = item
         self._again = again
 
-    def prepare(self, stack: str, changes: Mapping[str, Any] | None = None) -> None:
-        """The copy of one stack, selected; `changes` are settings on top of its file. What exists is kept."""
+    def prepare(self, stack: str, text: str | None = None) -> None:
+        """The copy of one stack, selected; its file holds `text`, or what the checkout's does. What exists is kept."""
         (self.place / "backend").mkdir(parents=True, exist_ok=True)
         passphrase = self.place / "passphrase"
         if not passphrase.exists():
@@ -40,11 +38,7 @@ class ProjectCopy:
             if not (self.place / name).is_symlink():
                 (self.place / name).symlink_to(ROOT / name)
         file = f"Pulumi.{stack}.yaml"
-        document = yaml.safe_load((ROOT / file).read_text())
-        document["config"] |= {f"pd-mi325x:{key}": value for key, value in (changes or {}).items()}
-        if (salt := self._salt(self.place / file)) is not None:
-            document["encryptionsalt"] = salt
-        (self.place / file).write_text(yaml.safe_dump(document, sort_keys=False))
+        _write_stack_file(self.place / file, (ROOT / file).read_text() if text is None else text)
         shutil.copy(ROOT / "Pulumi.yaml", self.place)
         self.pulumi("stack", "select", "--create", stack)
 
@@ -54,7 +48,8 @@ class ProjectCopy:
 
     def pulumi(self, *arguments: str) -> None:
         """Run Pulumi on the copy, its output passed through. Raises ToolchainError when it fails."""
-        if self.run(["pulumi", *arguments, "--non-interactive"], self.place, self.environment()):
+        command = ["pulumi", *arguments, "--non-interactive"]
+        if foreground.run(self._item, command, cwd=self.place, env=self.environment()):
             raise ToolchainError(self._item, f"pulumi {arguments[0]} failed (above)", self._again)
 
     def output(self, stack: str, name: str) -> str:
@@ -65,34 +60,33 @@ class ProjectCopy:
             command, cwd=self.place, env=environment, check=True, capture_output=True, text=True
         ).stdout
 
-    def run(self, command: Sequence[str | Path], cwd: Path, env: dict[str, str], text: str = "") -> int:
-        """Run a command in a process group of its own, so that it hears of an interruption once, whoever says it.
-
-        A second Ctrl-C, which Pulumi would get from the terminal and from here, makes it leave without cleaning up.
-        """
-        process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.PIPE, text=True, process_group=0)
-        while process.returncode is None:
-            try:
-                process.communicate(text)
-            except KeyboardInterrupt:
-                say(self._item, f"interrupted: waiting for {Path(command[0]).name} to clean up")
-                process.send_signal(signal.SIGINT)
-                text = ""
-        return process.returncode
-
     def environment(self) -> dict[str, str]:
-        """Environment of Pulumi on this copy. The user's own stack, backend and passphrase are none of its business."""
-        return {
-            **{name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")},
-            "PATH": os.pathsep.join((str(checkout.VENV / "bin"), os.environ.get("PATH", os.defpath))),
-            "PULUMI_HOME": str(self.place / "home"),
-            "PULUMI_BACKEND_URL": f"file://{self.place / 'backend'}",
-            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.place / "passphrase"),
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            # What is needed is there; without this Pulumi goes out to look for the providers of the Python packages.
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        }
+        """Environment of Pulumi on this copy."""
+        own = private_pulumi(os.environ, home=self.place / "home", backend=self.place / "backend")
+        return {**own, "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.place / "passphrase")}
 
-    @staticmethod
-    def _salt(path: Path) -> str | None:
-        return (yaml.safe_load(path.read_text()) or {}).get("encryptionsalt") if path.exists() else None
+
+def private_pulumi(base: Mapping[str, str], *, home: Path, backend: Path) -> dict[str, str]:
+    """`base` for a Pulumi with a home and a backend of its own; the passphrase is to be added.
+
+    The user's own stack, backend and passphrase are none of its business.
+    """
+    return {
+        **{name: value for name, value in base.items() if not name.startswith("PULUMI_")},
+        "PATH": os.pathsep.join((str(checkout.VENV / "bin"), base.get("PATH", os.defpath))),
+        "PULUMI_HOME": str(home),
+        "PULUMI_BACKEND_URL": f"file://{backend}",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        # What is needed is there; without this Pulumi goes out to look for the providers of the Python packages.
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+    }
+
+
+def _write_stack_file(path: Path, text: str) -> None:
+    """`text` with the salt that the copy has; one of the checkout's would belong to another passphrase.
+
+    Line by line, because a YAML parser is not in the standard library, and Pulumi writes the salt on a line of its own.
+    """
+    earlier = path.read_text().splitlines() if path.exists() else []
+    kept = [line for line in text.splitlines() if not line.startswith(_SALT)]
+    path.write_text("\n".join([*kept, *(line for line in earlier if line.startswith(_SALT))]) + "\n")

@@ -111,4 +111,21 @@ def test_failure_is_shown_at_once_and_again_by_who_needs_it(machine: Machine, ma
 def test_what_is_there_starts_nothing(machine: Machine, make: "subprocess.Popen[bytes]") -> None:
     machine.run("ensure", "cluster")
     assert start(machine, make.pid, "cluster").communicate(timeout=30) == ("", "")
-    assert not (machine.cache / "log" / "background.log").exists()
+    assert not list((machine.cache / "log").glob("background-*"))
+
+
+def test_each_run_has_its_log_and_those_of_ended_runs_go(machine: Machine, make: "subprocess.Popen[bytes]") -> None:
+    (machine.cache / "log").mkdir(parents=True)
+    names = {"ended": "background-99999999.log", "other": f"background-{os.getpid()}.log"}
+    for name in names.values():
+        (machine.cache / "log" / name).touch()
+    stdout = start(machine, make.pid, "cluster").communicate(timeout=60)[0]
+    assert f"~/cache/log/background-{make.pid}.log" in stdout
+    left = {path.name for path in (machine.cache / "log").glob("background-*")}
+    assert left == {names["other"], f"background-{make.pid}.log"}
+
+
+def test_what_says_more_about_its_absence_is_made_too(machine: Machine, make: "subprocess.Popen[bytes]") -> None:
+    stdout, stderr = start(machine, make.pid, "benchmark").communicate(timeout=120)
+    assert stdout.startswith("background: making benchmark at low priority")
+    assert "Traceback" not in stderr

@@ -18,6 +18,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+def test_link_to_a_cache_is_the_cache(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    folder.symlink_to(tmp_path / "disk")
+    assert cache.cache_root() == tmp_path / "disk"
+
+
 def test_cache_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = Machine(tmp_path).run("ensure", "benchmark", PD_MI325X_CACHE=str(tmp_path / "file" / "cache"))

@@ -105,6 +105,15 @@ def test_moved_pin_makes_another_program_beside_the_old(machine: Machine) -> Non
     assert old.exists()
 
 
+def test_program_that_somebody_half_deleted_is_built_again(machine: Machine) -> None:
+    machine.run("ensure", "cluster")
+    place = machine.path("kwok")
+    place.unlink()
+    result = machine.run("ensure", "cluster")
+    assert "kwok: built in" in result.stdout, result.stderr
+    assert place.exists()
+
+
 def test_racing_runs_build_each_program_once(machine: Machine) -> None:
     command = machine.command("ensure", "cluster")
     runs = [

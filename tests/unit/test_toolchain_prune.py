@@ -1,7 +1,9 @@
 """`prune`: deletes what this checkout does not use, and nothing that somebody uses now."""
 
 import fcntl
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,38 @@ def test_what_another_run_is_making_stays(machine: Machine) -> None:
     assert scratch.exists()
     assert f"deleted ~/cache/bin/{scratch.name}" in machine.run("prune").stdout
     assert machine.path("etcd").exists()
+
+
+INTERRUPTED = """
+import sys
+from tools.toolchain import prune
+def delete_a_file(folder):
+    next(path for path in folder.rglob("*") if path.is_file()).unlink()
+    sys.exit(130)
+prune.shutil.rmtree = delete_a_file
+prune.prune()
+"""
+
+
+def test_interrupted_prune_leaves_nothing_that_looks_whole_and_the_next_one_ends_it(machine: Machine) -> None:
+    old = machine.cache / "bin" / OLD
+    (old / "etcd").touch()
+    command = [sys.executable, "-c", INTERRUPTED]
+    assert subprocess.run(command, cwd=machine.root, env=machine.environment, check=False).returncode == 130
+    assert not old.exists()
+    assert len(list(old.parent.glob(f"{OLD}.*"))) == 1
+    assert "deleted 3 folders" in machine.run("prune").stdout
+    assert not list(old.parent.glob(f"{OLD}*"))
+
+
+def test_linked_cache_keeps_what_a_process_runs_from(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(machine.cache)
+    program = machine.cache / "bin" / OLD / "sleep"
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen([program, "600"]) as process:
+        stdout = machine.run("prune", PD_MI325X_CACHE=str(tmp_path / "link")).stdout
+        process.kill()
+    assert f"kept ~/cache/bin/{OLD}: process {process.pid} runs from it" in stdout
 
 
 def test_what_a_process_runs_from_stays(machine: Machine) -> None:

@@ -24,18 +24,31 @@ from tools.rehearsal.users import Rules, restricted_token
 from tools.toolchain.errors import ToolchainError
 
 ROOT = Path(__file__).resolve().parents[2]
+SIMULATED = """\
+real       etcd, kube-apiserver, kube-controller-manager, kube-scheduler, KubeRay operator
+simulated  nodes, devices, containers (kwok), pod logs and exec, volumes (nothing is stored), Ray in head pods"""
 _START_S = 120.0  # measured: 14 s on two cores with other work on them, 35 s with a load of 10
 _POLL_S = 0.1
+_MESSAGE_CHARACTERS = 300  # of an API error: its headers follow the reason
 
 
 class SimulatedCluster:
     """A Kubernetes cluster in `directory` (made; not removed), from `__enter__` to `__exit__` or this process's end.
 
+    It has MI325X nodes and CPU nodes as DOKS presents them, and `nodes` (of nodes.py) besides.
     Components, in the order in which they start; they end the other way round: etcd, kube-apiserver, api-door,
     kube-controller-manager, kube-scheduler, kubelet, kwok, volumes, ray-dashboard, ray-operator.
     """
 
-    def __init__(self, directory: Path, *, gpu_nodes: int = 4, cpu_nodes: int = 2, operator: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        gpu_nodes: int = 4,
+        cpu_nodes: int = 2,
+        nodes: Sequence[dict[str, Any]] = (),
+        operator: bool = True,
+    ) -> None:
         self.directory = directory.resolve()
         self.logs = self.directory / "logs"
         self.kubeconfig = self.directory / "kubeconfig"  # by the server's own address: in the namespace only
@@ -44,6 +57,7 @@ class SimulatedCluster:
         self.ray = Outcomes(self.directory / "ray.json")
         self._gpu_nodes = gpu_nodes
         self._cpu_nodes = cpu_nodes
+        self._nodes = nodes
         self._operator = operator
         self._components: dict[str, Component] = {}
         self._undo = contextlib.ExitStack()
@@ -51,6 +65,10 @@ class SimulatedCluster:
     def __enter__(self) -> "SimulatedCluster":
         try:
             self._bring_up()
+        except (client.ApiException, urllib3.exceptions.HTTPError) as error:
+            self.close()
+            said = " ".join(str(error).split())[:_MESSAGE_CHARACTERS]
+            raise ToolchainError(ITEM, f"its API server failed while it started: {said}", f"see {self.logs}") from None
         except BaseException:
             self.close()
             raise
@@ -95,9 +113,7 @@ class SimulatedCluster:
         self._components[name].stop(kill)
 
     def close(self) -> None:
-        """End everything, the last started first."""
-        for component in reversed(self._components.values()):
-            component.stop()
+        """End everything, the last started first; an interruption meanwhile ends only the wait for one of them."""
         self._undo.close()
 
     def _bring_up(self) -> None:
@@ -129,7 +145,8 @@ class SimulatedCluster:
         install.storage(api)
         install.define(api, definitions)
         gpus = [gpu_node(f"mi325x-{number}") for number in range(self._gpu_nodes)]
-        add_nodes(api, [*gpus, *(cpu_node(f"system-{number}") for number in range(self._cpu_nodes))])
+        cpus = [cpu_node(f"system-{number}") for number in range(self._cpu_nodes)]
+        add_nodes(api, [*gpus, *cpus, *self._nodes])
         if self._operator:
             self._wait("KubeRay's definitions are not served", lambda: install.served(api))
             self._run("ray-operator", control_plane.ray_operator())
@@ -142,6 +159,7 @@ class SimulatedCluster:
         own = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "TMPDIR": str(self.directory / "tmp")}
         component = Component(name, self.namespace.contain(command), self.logs / f"{name}.log", {**self.env, **own})
         self._components[name] = component
+        self._undo.callback(component.stop)
         component.start(pass_fds)
 
     def _open_door(self) -> None:

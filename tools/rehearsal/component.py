@@ -10,6 +10,7 @@ import psutil
 
 from tools.rehearsal.namespace import ITEM
 from tools.toolchain.errors import ToolchainError
+from tools.toolchain.process import last_words
 
 _GRACE_S = 3.0  # SIGTERM to SIGKILL; the API server waits for open watches, which nobody needs any more
 
@@ -55,13 +56,15 @@ class Component:
         for process in alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
+        if not processes:
+            self._process.kill()  # it has not got as far as its child, and may never
         self._process.wait()
 
     def check(self) -> None:
         """Raise ToolchainError when it has ended."""
         if self.running:
             return
-        raise ToolchainError(ITEM, f"{self.name} ended: {_last_words(self.log)}", f"see {self.log}")
+        raise ToolchainError(ITEM, f"{self.name} ended: {last_words(self.log)}", f"see {self.log}")
 
 
 def _below(nsenter: "subprocess.Popen[bytes]") -> list[psutil.Process]:
@@ -73,8 +76,3 @@ def _below(nsenter: "subprocess.Popen[bytes]") -> list[psutil.Process]:
                 return children
         time.sleep(0.01)  # it has only just been started
     return []
-
-
-def _last_words(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return (lines or ["it printed nothing"])[-1][:300]

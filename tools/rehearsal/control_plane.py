@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tools.rehearsal.binaries import locate
 from tools.rehearsal.credentials import API_PORT, Credentials
 from tools.rehearsal.namespace import NODE_ADDRESS, POD_RANGE, SERVICE_RANGE
+from tools.toolchain.items import path
 
 _ETCD = "http://127.0.0.1:2379"
 KUBELET_PORT = 10250
@@ -14,7 +14,7 @@ KWOK_SERVER = "127.0.0.1:10247"  # behind kubelet.py, which answers on KUBELET_P
 def etcd(data: Path) -> list[str]:
     """Its data is thrown away with the cluster, so it never waits for the disk."""
     return [
-        str(locate("etcd")),
+        str(path("etcd")),
         f"--data-dir={data}",
         f"--listen-client-urls={_ETCD}",
         f"--advertise-client-urls={_ETCD}",
@@ -27,7 +27,7 @@ def etcd(data: Path) -> list[str]:
 def apiserver(made: Credentials, certificates: Path) -> list[str]:
     """Default admission, RBAC, tokens from a file and service account tokens. `certificates`: where it may write."""
     return [
-        str(locate("kube-apiserver")),
+        str(path("kube-apiserver")),
         f"--etcd-servers={_ETCD}",
         "--bind-address=0.0.0.0",
         f"--advertise-address={NODE_ADDRESS}",
@@ -50,7 +50,7 @@ def apiserver(made: Credentials, certificates: Path) -> list[str]:
 def controller_manager(made: Credentials, kubeconfig: Path) -> list[str]:
     """All controllers that run by default: garbage collector, namespaces, jobs, endpoint slices, volumes, tokens."""
     return [
-        str(locate("kube-controller-manager")),
+        str(path("kube-controller-manager")),
         f"--kubeconfig={kubeconfig}",
         f"--authentication-kubeconfig={kubeconfig}",
         f"--authorization-kubeconfig={kubeconfig}",
@@ -65,7 +65,7 @@ def controller_manager(made: Credentials, kubeconfig: Path) -> list[str]:
 
 def scheduler(made: Credentials, kubeconfig: Path) -> list[str]:
     return [
-        str(locate("kube-scheduler")),
+        str(path("kube-scheduler")),
         f"--kubeconfig={kubeconfig}",
         f"--authentication-kubeconfig={kubeconfig}",
         f"--authorization-kubeconfig={kubeconfig}",
@@ -78,7 +78,7 @@ def scheduler(made: Credentials, kubeconfig: Path) -> list[str]:
 def kwok(kubeconfig: Path, config: Path) -> list[str]:
     """Nodes with the annotation of nodes.py are kept Ready, pods bound to them go through the stages of `config`."""
     return [
-        str(locate("kwok")),
+        str(path("kwok")),
         f"--kubeconfig={kubeconfig}",
         f"--config={config}",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
@@ -86,14 +86,14 @@ def kwok(kubeconfig: Path, config: Path) -> list[str]:
         f"--node-ip={NODE_ADDRESS}",
         f"--node-port={KUBELET_PORT}",
         f"--server-address={KWOK_SERVER}",
-        "--node-lease-duration-seconds=40",
+        "--node-lease-duration-seconds=40",  # a kubelet's default (KubeletConfiguration, nodeLeaseDurationSeconds)
     ]
 
 
 def ray_operator() -> list[str]:
     """KubeRay outside of a cluster reaches head pods through the API server's proxy, its kubeconfig by environment."""
     return [
-        str(locate("ray-operator")),
+        str(path("ray-operator")),
         "--enable-leader-election=false",
         "--metrics-addr=:0",
         "--health-probe-bind-address=:0",

@@ -1,8 +1,9 @@
 """A stand-in for DigitalOcean's Pulumi provider: VPC, DOKS cluster, node pool, firewall, and the Kubernetes versions.
 
-For rehearsals without an account. An engine starts it when tools/rehearsal/plugins is first on PATH. It checks inputs
-against the SDK (digitalocean_schema.py), keeps objects in a file and fails or delays on demand (digitalocean_store.py),
-and makes a pool's nodes appear in the control plane of $PD_REHEARSAL_KUBECONFIG (digitalocean_nodes.py).
+For rehearsals without an account. An engine finds it in a Pulumi home that digitalocean_plugin.py has put it into. It
+checks inputs against the SDK (digitalocean_schema.py), keeps objects in a file and fails or delays on demand
+(digitalocean_store.py), and makes a pool's nodes appear in the control plane of $PD_REHEARSAL_KUBECONFIG
+(digitalocean_nodes.py).
 """
 
 # ruff: noqa: N802 - methods have the names of the gRPC service

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-from collections.abc import Callable
 from typing import Any
 
 from tools.toolchain.errors import ToolchainError
@@ -38,28 +37,12 @@ def remove(names: list[str]) -> None:
     """Take them away with the pods on them. By name: the pools of two clusters may have the same name."""
     if not (names and kubeconfig_file()):
         return
-    from kubernetes import client
+    from tools.rehearsal import nodes
 
-    api = client.CoreV1Api(_client())
-    for name in names:
-        _ignore_missing(api.delete_node, name)
-        pods: list[Any] = api.list_pod_for_all_namespaces(field_selector=f"spec.nodeName={name}").items
-        for pod in pods:
-            metadata = pod.metadata
-            _ignore_missing(api.delete_namespaced_pod, metadata.name, metadata.namespace, grace_period_seconds=0)
+    nodes.remove(_client(), names)
 
 
 def _client() -> Any:
     from kubernetes import config
 
     return config.new_client_from_config(kubeconfig_file())
-
-
-def _ignore_missing(delete: Callable[..., Any], *names: str, **options: Any) -> None:
-    from kubernetes.client import ApiException
-
-    try:
-        delete(*names, **options)
-    except ApiException as error:
-        if error.status != 404:
-            raise

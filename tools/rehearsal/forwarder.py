@@ -12,14 +12,11 @@ import contextlib
 import socket
 import sys
 
-_CHUNK = 65536
+from tools.rehearsal.copy_stream import copy
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
+    await copy(reader, writer)
     with contextlib.suppress(OSError):
         writer.close()
 

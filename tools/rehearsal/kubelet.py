@@ -14,13 +14,15 @@ import sys
 from pathlib import Path
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
+from kubernetes import client, config
+
 from tools.rehearsal.control_plane import KUBELET_PORT, KWOK_SERVER
+from tools.rehearsal.copy_stream import copy
 from tools.rehearsal.pod_keeper import PodKeeper
 from tools.rehearsal.pods import Pods
 
 _EXEC = Path(__file__).with_name("pod_exec.sh")
 _POLL_S = 0.1
-_CHUNK = 65536
 
 
 class Kubelet:
@@ -81,22 +83,15 @@ async def _tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, he
     behind, to_kwok = await asyncio.open_connection(host, int(port))
     to_kwok.write(head)
     await asyncio.wait(
-        [asyncio.create_task(_copy(reader, to_kwok)), asyncio.create_task(_copy(behind, writer))],
+        [asyncio.create_task(copy(reader, to_kwok)), asyncio.create_task(copy(behind, writer))],
         return_when=asyncio.FIRST_COMPLETED,
     )
     to_kwok.close()
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
-
-
 async def main(pod_root: Path, kubeconfig: Path, certificate: Path, key: Path) -> None:
     pods = Pods(pod_root)
-    keeper = PodKeeper(pods, kubeconfig)
+    keeper = PodKeeper(pods, client.CoreV1Api(config.new_client_from_config(str(kubeconfig))))
     keeper.start()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

@@ -17,7 +17,7 @@ NODE_ADDRESS = "10.199.0.1"
 NODE_RANGE = "10.199.0.0/16"
 POD_RANGE = "10.245.0.0/16"
 SERVICE_RANGE = "10.96.0.0/16"
-_END_S = 5.0
+_END_S = 5.0  # chosen because `cat` ends at once; only a machine that hardly runs takes longer
 _PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "openssl": "openssl"}
 
 # `local` routes are Linux's AnyIP: every address of these ranges is one of this namespace's own, so one process that
@@ -47,17 +47,20 @@ class Namespace:
             stdin=held,
             stdout=to_say,
             stderr=to_say,
+            env={**os.environ, "LC_ALL": "C"},  # some shells complain of a locale that is not installed
             start_new_session=True,
         )
         os.close(held)
         os.close(to_say)
-        with os.fdopen(said) as output:
-            line = output.readline().strip()
-        if line != "ready":
+        lines: list[str] = []
+        with os.fdopen(said) as output:  # it ends when the setup has failed
+            while lines[-1:] != ["ready"] and (line := output.readline()):
+                lines.append(line.strip())
+        if lines[-1:] != ["ready"]:
             self.close()
             raise ToolchainError(
                 ITEM,
-                f"cannot make a network namespace ({line or 'unshare failed'})",
+                f"cannot make a network namespace ({(lines or ['unshare failed'])[-1]})",
                 "run as root, or allow unprivileged user namespaces",
             )
 

@@ -5,7 +5,7 @@ A node is an ordinary Node object as a dict; names are the caller's. Sizes are c
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kubernetes import client
@@ -15,7 +15,8 @@ from tools.toolchain.errors import ToolchainError
 
 POOL_LABEL = "doks.digitalocean.com/node-pool"
 GPUS = 8
-# The shared RDMA device plugin offers each NIC many times over (rdmaHcaMax): it is not exclusive.
+# The shared RDMA device plugin offers each NIC many times over: it is not exclusive. 63 is rdmaHcaMax in NVIDIA's
+# examples of a NicClusterPolicy, and in the one that infra/fabric.py makes.
 FABRIC_SHARES = 63
 FABRIC = {f"rdma/fabric{nic}": str(FABRIC_SHARES) for nic in range(8)}
 # MI325X droplet of 8 GPUs: 160 vCPU, about 1,280 GiB, boot disk of 720 GiB (DigitalOcean's size page).
@@ -69,18 +70,33 @@ def add_nodes(api: client.ApiClient, nodes: Iterable[Mapping[str, Any]], ready_w
     deadline = time.monotonic() + ready_within_s
     while ready_within_s and (waiting := names - _ready(core)):
         if time.monotonic() > deadline:
-            raise ToolchainError(ITEM, f"nodes not Ready: {', '.join(sorted(waiting))}", "see kwok.log")
+            raise ToolchainError(ITEM, f"nodes not Ready: {', '.join(sorted(waiting))}", "see kwok.log of the cluster")
         time.sleep(0.1)
 
 
 def remove_nodes(api: client.ApiClient, pool: str) -> None:
     """Take a pool's nodes away as a cloud does when the pool is deleted: the pods on them end with them."""
     core: Any = client.CoreV1Api(api)
-    for node in core.list_node(label_selector=f"{POOL_LABEL}={pool}").items:
-        name = node.metadata.name
-        core.delete_node(name)
+    remove(api, [node.metadata.name for node in core.list_node(label_selector=f"{POOL_LABEL}={pool}").items])
+
+
+def remove(api: client.ApiClient, names: Iterable[str]) -> None:
+    """The same of single nodes. What somebody else has removed meanwhile is none of its business."""
+    core: Any = client.CoreV1Api(api)
+    for name in names:
+        _ignore_missing(core.delete_node, name)
         for pod in core.list_pod_for_all_namespaces(field_selector=f"spec.nodeName={name}").items:
-            core.delete_namespaced_pod(pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0)
+            metadata = pod.metadata
+            _ignore_missing(core.delete_namespaced_pod, metadata.name, metadata.namespace, grace_period_seconds=0)
+
+
+# Of the profiles in serving/node_profiles.yaml; a node of kind has no devices to be placed by.
+OF_PROFILE: dict[str, Callable[[str], dict[str, Any]]] = {
+    "doks": gpu_node,
+    "oke-mi300x": oke_mi300x_node,
+    "nvidia-network-operator": connectx_node,
+    "tensorwave": tensorwave_node,
+}
 
 
 def _node(name: str, labels: dict[str, str], size: dict[str, str], taints: list[dict[str, str]]) -> dict[str, Any]:
@@ -123,3 +139,11 @@ def _ready(core: Any) -> set[str]:
         if any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or [])
         and not any(taint.key.startswith("node.kubernetes.io/") for taint in node.spec.taints or [])
     }
+
+
+def _ignore_missing(delete: Callable[..., Any], *names: str, **options: Any) -> None:
+    try:
+        delete(*names, **options)
+    except client.ApiException as error:
+        if error.status != 404:
+            raise

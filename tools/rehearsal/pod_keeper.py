@@ -2,11 +2,10 @@
 
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import urllib3
-from kubernetes import client, config, watch
+from kubernetes import client, watch
 
 from tools.rehearsal.pods import COMPLETE, PREPARED, Pods
 
@@ -16,13 +15,14 @@ _AWAY = (client.ApiException, urllib3.exceptions.HTTPError, OSError)
 
 
 class PodKeeper(threading.Thread):
-    """Runs until the process ends; an API server that is away is asked again."""
+    """Runs until the process ends; an API server that is away is asked again. `core` is its CoreV1Api."""
 
-    def __init__(self, pods: Pods, kubeconfig: Path) -> None:
+    def __init__(self, pods: Pods, core: Any) -> None:
         super().__init__(daemon=True)
         self._pods = pods
-        self._core: Any = client.CoreV1Api(config.new_client_from_config(str(kubeconfig)))
-        self._ended: dict[tuple[str, str], str] = {}  # (namespace, name) -> uid of the pod that has ended
+        self._core = core
+        self._alive: dict[str, tuple[str, str]] = {}  # uid -> (namespace, name)
+        self._ended: set[tuple[str, str]] = set()  # whose latest pod has ended
         self._prepared: set[str] = set()  # uids
 
     def ended(self, namespace: str, pod: str) -> bool:
@@ -38,17 +38,27 @@ class PodKeeper(threading.Thread):
                 time.sleep(_RETRY_S)
 
     def _follow(self) -> None:
-        watcher = watch.Watch()
-        for event in watcher.stream(self._core.list_pod_for_all_namespaces, timeout_seconds=_WATCH_S):
-            if not isinstance(event, dict):
-                continue
-            self._look_at(event["object"], gone=event["type"] == "DELETED")
+        listed = self._core.list_pod_for_all_namespaces()
+        self.compare(listed.items)
+        options = {"resource_version": listed.metadata.resource_version, "timeout_seconds": _WATCH_S}
+        for event in watch.Watch().stream(self._core.list_pod_for_all_namespaces, **options):
+            if isinstance(event, dict):
+                self._look_at(event["object"], gone=event["type"] == "DELETED")
+
+    def compare(self, listed: list[Any]) -> None:
+        """Take in all pods that there are. Those that went while nobody watched have ended too."""
+        for uid in self._alive.keys() - {pod.metadata.uid for pod in listed}:
+            self._ended.add(self._alive.pop(uid))
+        for pod in listed:
+            self._look_at(pod, gone=False)
 
     def _look_at(self, pod: Any, gone: bool) -> None:
         key = (pod.metadata.namespace, pod.metadata.name)
         if gone or pod.status.phase in ("Succeeded", "Failed"):
-            self._ended[key] = pod.metadata.uid
+            self._alive.pop(pod.metadata.uid, None)
+            self._ended.add(key)
             return
+        self._alive[pod.metadata.uid] = key
         if pod.metadata.uid in self._prepared:
             return
         annotations = pod.metadata.annotations or {}
@@ -57,7 +67,7 @@ class PodKeeper(threading.Thread):
 
     def _prepare(self, namespace: str, name: str, uid: str) -> None:
         play = self._pods.prepare(namespace, name)
-        self._ended.pop((namespace, name), None)
+        self._ended.discard((namespace, name))
         self._annotate(namespace, name, uid, PREPARED, "true")
         self._prepared.add(uid)
         if play.outcome:

@@ -6,16 +6,15 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
-from tools.rehearsal.cluster import SimulatedCluster
+from tools.project_copy import private_pulumi
+from tools.rehearsal.cluster import SIMULATED, SimulatedCluster
 from tools.toolchain import kubernetes_provider
-from tools.toolchain.checkout import VENV
 from tools.toolchain.items import path
-from tools.toolchain.shell_env import PASSPHRASE_VARIABLES
 
-SIMULATED = """\
-real       etcd, kube-apiserver, kube-controller-manager, kube-scheduler, KubeRay operator
-simulated  nodes, containers (kwok), pod logs and exec, volumes (nothing is stored), Ray in head pods
-private    network, KUBECONFIG, Pulumi home and backend; all of it is gone at the end"""
+GREETING = f"""\
+{SIMULATED}
+private    network, KUBECONFIG, Pulumi home and backend; all of it is gone at the end
+stays      what changes in this folder: Pulumi writes `encryptionsalt` into each stack file that it uses"""
 
 
 def environment(cluster: SimulatedCluster) -> dict[str, str]:
@@ -27,37 +26,31 @@ def environment(cluster: SimulatedCluster) -> dict[str, str]:
     for folder in (backend, scratch):
         folder.mkdir(exist_ok=True)
     kubernetes_provider.put_into(home)
-    kept = {k: v for k, v in cluster.env.items() if not k.startswith("PULUMI_")}
+    tools_first = f"{path('kubectl').parent}{os.pathsep}{cluster.env['PATH']}"
     return {
-        **{k: v for k, v in kept.items() if k not in PASSPHRASE_VARIABLES},
-        "PATH": f"{VENV / 'bin'}:{path('kubectl').parent}:{os.environ['PATH']}",
+        **private_pulumi({**cluster.env, "PATH": tools_first}, home=home, backend=backend),
+        "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
         # Pulumi's Kubernetes provider leaves a copy of the kubeconfig in the folder for temporary files.
         "TMPDIR": str(scratch),
-        "PULUMI_HOME": str(home),
-        "PULUMI_BACKEND_URL": f"file://{backend}",
-        "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
-        "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
     }
 
 
 def run(cluster: SimulatedCluster, command: Sequence[str]) -> int:
-    """Run it in the foreground, in the current folder; its exit code. Ctrl-C is for it and not for the cluster."""
+    """Run it, or without one the user's shell, in the foreground and the current folder; an exit code.
+
+    Ctrl-C is for it and not for the cluster. A shell ends with the code of whatever was typed last in it: no news.
+    """
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        return subprocess.run(
-            cluster.enter(command),
+        done = subprocess.run(
+            cluster.enter(command or [os.environ.get("SHELL") or shutil.which("bash") or "/bin/sh"]),
             env=environment(cluster),
             check=False,
             preexec_fn=_hear_interrupts,
-        ).returncode
+        )
+        return done.returncode if command else 0
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def default_command() -> list[str]:
-    """The user's shell."""
-    return [os.environ.get("SHELL") or shutil.which("bash") or "/bin/sh"]
 
 
 def _hear_interrupts() -> None:

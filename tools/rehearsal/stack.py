@@ -6,73 +6,66 @@ operator. Simulated: DigitalOcean, the nodes, every container, and so Ray. It sa
 
 import hashlib
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import yaml
 from rich.console import Console
 from rich.table import Table
 
 from infra.benchmark_job.job import job_from
 from infra.provider.kubernetes_api import KubernetesApi
-from serving.cluster import DoksCluster, ExistingCluster
+from serving.cluster import ExistingCluster
 from serving.kubernetes_names import BENCHMARK
 from serving.stack import Stack
-from serving.stack_files import load_stack
+from serving.stack_files import PROJECT, load_stack
+from serving.yaml_text import yaml_text
 from tools.project_copy import ProjectCopy
-from tools.rehearsal import digitalocean_plugin
-from tools.rehearsal.cluster import SimulatedCluster
+from tools.rehearsal import digitalocean_plugin, rehearsable
+from tools.rehearsal.cluster import SIMULATED, SimulatedCluster
 from tools.rehearsal.landing import COMPONENT, Landing, faults, landing
+from tools.rehearsal.state_directory import state_directory
 from tools.toolchain import kubernetes_provider
-from tools.toolchain.console import Stopwatch, duration, say
+from tools.toolchain.console import Stages, say
 from tools.toolchain.errors import ToolchainError
+from tools.toolchain.versions import ROOT
 
-ITEM = "rehearse"
-SIMULATED = (
-    "simulated: DigitalOcean's API (a stand-in), the nodes and their devices (kwok), volumes, every container and the "
-    "Ray in it.\nreal: Pulumi and its Kubernetes provider, the program, API server, scheduler, controllers, KubeRay."
-)
+ITEM = rehearsable.ITEM
+_ALSO_SIMULATED = """\
+real       Pulumi, its Kubernetes provider, the program that they run
+simulated  DigitalOcean's API"""
 _READY_SECONDS = 300  # a stand-in for Ray serves within seconds; a real stack keeps its own timeout
-_SCHEDULED_SECONDS = 30
+_SCHEDULED_SECONDS = 30  # chosen because the scheduler places a pod that fits within one, unless the machine is busy
 
 
 def rehearse(name: str) -> int:
-    """Bring up a cluster, deploy, print where each pod landed, destroy, print what stayed. Returns an exit code."""
+    """Bring up a cluster, deploy, print where the pods landed and what is wrong there, destroy; an exit code."""
     stack = load_stack(name)
-    if stack.target != "kubernetes":
-        raise ToolchainError(ITEM, f"{name} is not for Kubernetes", "`make demo` runs the local stack for real")
-    # A log has no width of its own, and the default of 80 columns would cut names off.
-    console, stages = Console(width=None if sys.stdout.isatty() else 160), list[tuple[str, float]]()
-    print(SIMULATED, flush=True)
-
-    def stage(what: str, step: Callable[[], object]) -> None:
-        watch = Stopwatch()
-        say(ITEM, f"--- {what}")
-        step()
-        stages.append((what, watch.seconds))
-
-    with tempfile.TemporaryDirectory(prefix="pd-rehearsal-") as folder:
-        ours = isinstance(stack.cluster, DoksCluster)  # then the stand-in for DigitalOcean makes the nodes
-        gpu_nodes, cpu_nodes = (0, 0) if ours else (stack.topology_.replicas, 2)
-        cluster = SimulatedCluster(Path(folder) / "cluster", gpu_nodes=gpu_nodes, cpu_nodes=cpu_nodes)
-        watch = Stopwatch()
-        say(ITEM, "--- a control plane")
-        with cluster:
-            stages.append(("control plane", watch.seconds))
-            project = RehearsalProject(Path(folder), cluster)
-            stage(f"pulumi up of {name}", lambda: project.deploy(name, stack))
-            found = look(cluster, stack, stack.namespace or name)
-            wrong = faults(found, stack)
-            stage("pulumi destroy", lambda: project.pulumi("destroy", "--yes", "--suppress-outputs"))
-    console.print(_table(found))
-    for what, seconds in stages:
-        print(f"{what:50} {duration(seconds):>12}")
-    for fault in wrong:
-        say(ITEM, f"WRONG: {fault}")
+    rehearsable.check(name, stack)
+    nodes = rehearsable.nodes_of(stack)
+    print(f"{SIMULATED}\n{_ALSO_SIMULATED}", flush=True)
+    stages = Stages(ITEM)
+    with state_directory(ITEM) as folder, ExitStack() as undo:
+        with stages.stage("control plane"):
+            cluster = SimulatedCluster(folder / "cluster", gpu_nodes=0, cpu_nodes=2 if nodes else 0, nodes=nodes)
+            undo.enter_context(cluster)
+        project = RehearsalProject(folder, cluster)
+        with stages.stage(f"pulumi up of {name}"):
+            project.deploy(name, stack)
+        # Printed before anything else can fail.
+        found = look(cluster, stack, stack.namespace or name)
+        print_table(found)
+        wrong = faults(found, stack)
+        for fault in wrong:
+            say(ITEM, f"WRONG: {fault}")
+        with stages.stage("pulumi destroy"):
+            project.pulumi("destroy", "--yes", "--suppress-outputs")
+    stages.print_times()
     if not wrong:
-        say(ITEM, f"{name}: every engine pod on a node of its own with all its devices; head and benchmark elsewhere")
+        good = "every engine pod on a node of its own with all its devices; head and benchmark elsewhere"
+        say(ITEM, f"{name}: {good if stack.profile.gpus_per_node else 'every pod on a node; no engine asks for GPUs'}")
     return 1 if wrong else 0
 
 
@@ -108,7 +101,7 @@ class RehearsalProject(ProjectCopy):
     """A copy of the project whose DigitalOcean and whose cluster are simulated."""
 
     def __init__(self, folder: Path, cluster: SimulatedCluster) -> None:
-        super().__init__(folder / "project", ITEM, f"the logs were in {cluster.logs}")
+        super().__init__(folder / "project", ITEM, f"the cluster's logs are in {cluster.logs}")
         self._cluster = cluster
         self._state = folder / "digitalocean"
         self._state.mkdir(parents=True, exist_ok=True)
@@ -116,7 +109,9 @@ class RehearsalProject(ProjectCopy):
     def deploy(self, name: str, stack: Stack) -> None:
         kubernetes_provider.put_into(self.place / "home")
         digitalocean_plugin.put_into(self.place / "home")
-        self.prepare(name, changes(stack, self._cluster))
+        document = yaml.safe_load((ROOT / f"Pulumi.{name}.yaml").read_text())
+        document["config"] |= {f"{PROJECT}:{key}": value for key, value in changes(stack, self._cluster).items()}
+        self.prepare(name, yaml_text(document))
         self.pulumi("up", "--yes", "--suppress-outputs")
 
     def environment(self) -> dict[str, str]:
@@ -149,7 +144,7 @@ def simulated_image(name: str) -> str:
     return f"simulated.invalid/{name}@sha256:{hashlib.sha256(name.encode()).hexdigest()}"
 
 
-def _table(found: list[Landing]) -> Table:
+def print_table(found: list[Landing]) -> None:
     table = Table(title="where every pod landed (benchmark: one Job made for this look, as `make benchmark` makes it)")
     for heading in ("pod", "role", "node", "GPUs of the node", "RDMA devices"):
         table.add_column(heading, no_wrap=heading == "pod")
@@ -157,4 +152,5 @@ def _table(found: list[Landing]) -> Table:
         gpus = f"{it.gpus} of {it.node_gpus}" if it.node_gpus else "none"
         rdma = f"{sum(it.rdma.values())} of {len(it.node_rdma)}" if it.node_rdma else "none"
         table.add_row(it.pod, it.role, it.node or f"nowhere: {it.why}", gpus, rdma)
-    return table
+    # A log has no width of its own, and the default of 80 columns would cut names off.
+    Console(width=None if sys.stdout.isatty() else 160).print(table)

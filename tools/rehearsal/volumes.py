@@ -51,7 +51,7 @@ def csi_driver() -> dict[str, Any]:
 
 
 class Driver:
-    """One look at everything at a time; it keeps nothing between two."""
+    """One look at everything at a time; between two it keeps only which claims it has refused."""
 
     def __init__(self, api: client.ApiClient) -> None:
         self._core: Any = client.CoreV1Api(api)

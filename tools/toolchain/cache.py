@@ -17,9 +17,13 @@ SAY_EVERY_S = 10.0
 
 
 def cache_root() -> Path:
-    """`$PD_MI325X_CACHE`, else `~/.cache/pd-mi325x`; made when missing."""
-    root = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "pd-mi325x").expanduser().absolute()
+    """`$PD_MI325X_CACHE`, else `~/.cache/pd-mi325x`; made when missing.
+
+    Links are resolved: what programs run from is compared with it, and the kernel and `resolve` name that one place.
+    """
+    root = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "pd-mi325x").expanduser()
     with _one_line(root):
+        root = root.resolve()
         root.mkdir(parents=True, exist_ok=True)
     return root
 

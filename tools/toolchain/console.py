@@ -1,6 +1,8 @@
 """Lines a user reads while the toolchain works."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -11,10 +13,10 @@ def say(item: str, message: str) -> None:
 
 def home_relative(path: Path) -> str:
     """A path as people write it: `~/...` where it lies in the home folder."""
-    try:
-        return f"~/{path.relative_to(Path.home())}"
-    except ValueError:
-        return str(path)
+    for home in (Path.home(), Path.home().resolve()):
+        if path.is_relative_to(home):
+            return f"~/{path.relative_to(home)}"
+    return str(path)
 
 
 def duration(seconds: float) -> str:
@@ -39,3 +41,24 @@ class Stopwatch:
 
     def __str__(self) -> str:
         return duration(self.seconds)
+
+
+class Stages:
+    """The parts of a long run: each is announced when it begins and timed."""
+
+    def __init__(self, item: str) -> None:
+        self._item = item
+        self._taken: list[tuple[str, float]] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """One part; it counts when it ends well."""
+        watch = Stopwatch()
+        say(self._item, f"--- {name}")
+        yield
+        self._taken.append((name, watch.seconds))
+
+    def print_times(self) -> None:
+        """One line for each part, and one for all."""
+        for name, seconds in [*self._taken, ("in all", sum(seconds for _, seconds in self._taken))]:
+            print(f"{name:50} {duration(seconds):>12}")

@@ -42,6 +42,8 @@ def _make(program: GoProgram, place: Path) -> None:
     try:
         build(program, scratch / place.name)
         _copy_assets(program, scratch)
+        # The program is not in it, or nothing would be built, and this run has the lock: somebody deleted half of it.
+        shutil.rmtree(place.parent, ignore_errors=True)
         scratch.replace(place.parent)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

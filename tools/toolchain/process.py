@@ -73,7 +73,7 @@ def work(
         finally:
             _end_group(process)
     if process.returncode != 0:
-        problem = f"{name} failed with exit code {process.returncode}: {_last_words(log)}"
+        problem = f"{name} failed with exit code {process.returncode}: {last_words(log)}"
         raise ToolchainError(item, problem, f"see {home_relative(log)}, then run the same command again")
 
 
@@ -88,7 +88,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _last_words(log: Path) -> str:
+def last_words(log: Path) -> str:
     """The last line that calls itself an error, else the last line."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(("error", "e: "))]

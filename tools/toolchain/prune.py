@@ -4,6 +4,7 @@ Each moved pin makes an environment or a program beside the old one, which other
 making and what a process runs from stays.
 """
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +14,7 @@ from .cache import cache_root, unless_held
 from .console import home_relative, say
 
 ITEM = "prune"
-# What a killed build leaves: `<name>-<key>.<pid>`, made under the lock of `<name>-<key>`.
+# What a killed build or a killed `prune` leaves: `<name>-<key>.<pid>`, made under the lock of `<name>-<key>`.
 _SCRATCH = re.compile(r"(?P<lock>.+-[0-9a-f]{12})\.\d+")
 
 
@@ -47,7 +48,8 @@ def _delete(folder: Path) -> int | None:
             say(ITEM, f"kept {home_relative(folder)}: process {user} runs from it")
             return None
         size = sum(path.lstat().st_size for path in folder.rglob("*"))
-        shutil.rmtree(folder)
+        # Renamed first: half of a folder must not lie under the name of a whole one. A later `prune` deletes the rest.
+        shutil.rmtree(folder if scratch else folder.rename(folder.with_name(f"{folder.name}.{os.getpid()}")))
         say(ITEM, f"deleted {home_relative(folder)}, {_size(size)}")
         return size
 
