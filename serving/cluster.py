@@ -117,3 +117,10 @@ class NodePoolStack(Settings):
         if isinstance(values, dict) and (serving := sorted({"model", "topology", "scenario"} & values.keys())):
             raise ConfigError(serving[0], "a stack with nodePool serves nothing", "put it into a stack of its own")
         return values
+
+    @model_validator(mode="after")
+    def _no_engines(self) -> "NodePoolStack":
+        for key in sorted(self.cluster.nodes.keys() - {"systemNodeSelector"}):
+            problem = "a stack with nodePool starts no Ray pod"
+            raise ConfigError(f"cluster.nodes.{key}", problem, "set it in the stacks that serve")
+        return self

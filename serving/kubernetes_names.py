@@ -9,12 +9,27 @@ BENCHMARK = "benchmark"  # the suspended CronJob, and the container in it
 BENCHMARK_TARGET = "benchmark-target"
 RESULTS = "results"
 WEIGHTS = "weights"
+OPERATOR = "ray-operator"  # the component of the namespace that only KubeRay's operator is in
 HUGGING_FACE_TOKEN = "hugging-face-token"  # noqa: S105  the name of a secret, not one
 FIELD_MANAGER = "pd-mi325x"
+NAMESPACE = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$"  # RFC 1123 label, as Kubernetes demands; empty: the default
+
+
+def dashboard_name(dashboard: str) -> str:
+    """The ConfigMap of one of serving.dashboards."""
+    return f"dashboard-{dashboard}"
+
+
+def is_the_clusters_own(namespace: str) -> bool:
+    """Whether a namespace is one that Kubernetes itself keeps, so that no stack may make it, or delete it."""
+    return namespace == "default" or namespace.startswith("kube-")
 
 
 def labels(stack: str, component: str) -> dict[str, str]:
-    """Kubernetes' recommended labels. `component`: engine, head, benchmark, weights, metrics, fabric or results."""
+    """Kubernetes' recommended labels.
+
+    `component`: engine, head, service, metrics, benchmark, results, weights, fabric, namespace or ray-operator.
+    """
     return {
         "app.kubernetes.io/name": "pd-mi325x",
         "app.kubernetes.io/instance": stack,

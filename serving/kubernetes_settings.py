@@ -1,14 +1,17 @@
 """Settings that only a stack on Kubernetes has: images, weights, KubeRay, results, monitoring."""
 
-from typing import Literal
+import re
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from serving.errors import ConfigError
+from serving.kubernetes_names import NAMESPACE, is_the_clusters_own
 from serving.settings_base import Quantity, Settings
 from serving.versions import versions
 
 Monitoring = Literal["none", "annotations", "prometheus-operator"]
+_COMMIT = r"[0-9a-f]{40}"  # of git, as the hub shows it: a branch or a tag would be other files next week
 
 
 class Images(Settings):
@@ -17,6 +20,11 @@ class Images(Settings):
     engine: str = Field(min_length=1, description="Ray, vLLM, the transfer library and this package (docker/)")
     benchmark: str = Field(min_length=1, description="AIPerf and this package")
     pull_secret: str = Field(default="", description="name of an existing image pull secret in the stack's namespace")
+
+    @property
+    def pull_secrets(self) -> dict[str, Any]:
+        """What a pod's spec says about pulling these images; nothing for public ones."""
+        return {"imagePullSecrets": [{"name": self.pull_secret}]} if self.pull_secret else {}
 
 
 class NfsServer(Settings):
@@ -36,6 +44,8 @@ class Weights(Settings):
     mode: Literal["dummy", "nfs", "local", "hub"] = "dummy"
     revision: str = Field(default="", description="commit of the model's repository; required for nfs and hub")
     nfs: NfsServer | None = None
+    # 1.5 TiB: the two models that ship take 926 GB, and a second commit of the larger one 689 GB more. Nothing enforces
+    # it on NFS; the export's own size does.
     size: Quantity = Field(default="1536Gi", description="nfs: capacity that the volume is declared with")
     path: str = Field(default="", description="local: the directory on the node that holds the model's files")
 
@@ -43,6 +53,13 @@ class Weights(Settings):
     def _complete(self) -> "Weights":
         if self.mode in ("nfs", "hub") and not self.revision:
             raise ConfigError("weights.revision", f"mode {self.mode} needs a commit", "copy it from the hub")
+        if self.revision and not re.fullmatch(_COMMIT, self.revision):
+            fix = "copy all 40 characters of one from the hub"
+            raise ConfigError("weights.revision", f"{self.revision!r} is no commit", fix)
+        if self.mode == "local" and self.revision:
+            raise ConfigError("weights.revision", "the directory of mode: local is what it is", "remove it")
+        if self.mode != "nfs" and "size" in self.model_fields_set:
+            raise ConfigError("weights.size", "goes with mode: nfs and only with it", "remove it")
         if (self.mode == "nfs") != (self.nfs is not None):
             raise ConfigError("weights.nfs", "goes with mode: nfs and only with it", "give server and path")
         if (self.mode == "local") != bool(self.path):
@@ -58,8 +75,23 @@ class RayOperator(Settings):
     install: Literal["chart", "preinstalled"] = "chart"
     chart: str = Field(default="", description="a chart's name, or a local folder; empty: the pinned public chart")
     namespace: str = Field(
-        default="", description="empty: the stack's own namespace; for a stack that owns nodes, `kuberay`"
+        default="",
+        pattern=NAMESPACE,
+        description="empty: the stack's own namespace; for a stack that owns nodes, `kuberay`",
     )
+
+    @model_validator(mode="after")
+    def _not_the_clusters_own(self) -> "RayOperator":
+        if self.install == "chart" and is_the_clusters_own(self.namespace):
+            raise ConfigError("rayOperator.namespace", f"{self.namespace} is the cluster's own", "choose another one")
+        return self
+
+    @model_validator(mode="after")
+    def _installed(self) -> "RayOperator":
+        for name in sorted({"chart", "namespace"} & self.model_fields_set):
+            if self.install == "preinstalled":
+                raise ConfigError(f"rayOperator.{name}", "goes with install: chart and only with it", "remove it")
+        return self
 
     def in_namespace(self, default: str) -> "RayOperator":
         """These settings with a namespace: their own, else `default`."""
@@ -74,4 +106,6 @@ class RayOperator(Settings):
 class Results(Settings):
     """The volume that benchmark runs are written to."""
 
+    # Ten runs of the longest scenario. One is 2.1 GB, reckoned from a rehearsal's files (2.7 KB for an answer of 32
+    # tokens, 0.8 KB for a prompt of 256) for qwen-16k-4k: 5,300 requests of 16,384 and 4,096 tokens.
     size: Quantity = "20Gi"

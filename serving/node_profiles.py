@@ -6,6 +6,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, PositiveInt, ValidationError
 
+from serving.engine_environment import Variable, check_environment
 from serving.errors import ConfigError
 from serving.settings_base import Quantity, Settings
 
@@ -25,16 +26,17 @@ class NodeProfile(Settings):
     """One kind of node. Quantities are in the words of the Kubernetes API (`1062Gi`, `132`).
 
     gpu_resource: the device plugin's resource name; empty on nodes without GPUs. accelerator_type: Ray's name of the
-    GPU, if it is not the platform's. rdma_resources: what an engine pod
-    asks for, name -> count. network: how an engine pod reaches its NICs; `pod` where there are none. attachments:
-    NetworkAttachmentDefinitions by name, `multus` and `sriov` only. host_devices: for `multus`, the attachments this
-    stack makes, name -> network device of the node. render_group: group id of /dev/dri/renderD* on the node, if the
-    container must join it. storage_class: for the volume of results; empty takes the cluster's default.
+    GPU, if it is not the platform's. environment: of every engine process, over the platform's. rdma_resources: what an
+    engine pod asks for, name -> count. network: how an engine pod reaches its NICs; `pod` where there are none.
+    attachments: NetworkAttachmentDefinitions by name, `multus` and `sriov` only. host_devices: for `multus`, the
+    attachments this stack makes, name -> network device of the node. render_group: group id of /dev/dri/renderD* on the
+    node, if the container must join it. storage_class: for the volume of results; empty takes the cluster's default.
     """
 
     gpu_resource: str = "amd.com/gpu"
     gpus_per_node: int = Field(default=8, ge=0)
-    accelerator_type: str = ""
+    accelerator_type: str = Field(default="", pattern=r"^[\w.-]*$")  # it becomes a word of a shell's command
+    environment: dict[str, Variable] = Field(default_factory=dict)
     rdma_resources: dict[str, PositiveInt] = Field(default_factory=dict)
     network: NetworkMode = "host"
     attachments: list[str] = Field(default_factory=list)
@@ -61,6 +63,7 @@ class NodeProfile(Settings):
                 raise ConfigError(key, "unknown key", f"known here: {known}") from None
             raise ConfigError(key, f"{first['msg']}, got {first['input']!r}") from None
         profile.check_network()
+        check_environment(profile.environment)
         return profile
 
     def check_network(self) -> None:

@@ -14,9 +14,10 @@ class Platform:
 
     gpus_per_replica: tensor parallel size; 0 means a CPU replica. resources: LLMConfig keys that decide on which
     resources a replica runs. environment: variables of every engine process. engine: vLLM arguments that only this
-    platform needs. kv_transfer: keys added to kv_transfer_config. block_size: KV block size in tokens.
-    shared_memory: size of /dev/shm in a pod. object_store: bytes of it for Ray. capabilities: Linux capabilities of an
-    engine container. host_paths: directories of the node that an engine container reads, mounted where they are.
+    platform needs. kv_transfer: keys added to kv_transfer_config. block_size: KV block size in tokens. shared_memory:
+    size of /dev/shm in a pod. object_store: bytes of it for Ray. capabilities: Linux capabilities of an engine
+    container, which then runs as root. host_paths: directories of the node that an engine container reads, mounted
+    where they are.
     """
 
     name: PlatformName
@@ -47,7 +48,8 @@ _LARGE_KV_BLOCK = 128
 # What Oracle's MI300X manifests give an engine of eight ranks (oci-hpc-oke); Ray's object store lies there as well.
 _GPU_SHARED_MEMORY = "128Gi"
 # Requests and answers pass through Ray's object store, KV does not. Ray's default, 30 % of a node's memory, would be
-# more than /dev/shm holds, and Ray then falls back to files.
+# more than /dev/shm holds, and Ray then falls back to files. An eighth of /dev/shm is a choice, not measured: the 256
+# longest prompts that an engine holds (40,960 tokens, some 5 bytes each) are 50 MB; ranks use the rest.
 _GPU_OBJECT_STORE = 16 * 1024**3
 
 ROCM = Platform(
@@ -68,7 +70,8 @@ ROCM = Platform(
         # UCX <= 1.22 leaves GPU-direct through dma-buf off by default on ROCm, and peer memory is gone from kernels
         # after 6.0 (openucx #11957). `y` is loud where it cannot work; `try` would be silent.
         "UCX_ROCM_COPY_DMABUF": "y",
-        # UCX_NET_DEVICES is not set here: device names differ between clouds and are discovered on the node.
+        # UCX_NET_DEVICES is not set here, and UCX chooses among all devices: their names differ between clouds. Where
+        # some of them must not be used, cluster.nodes.environment names the others.
     },
     block_size=_LARGE_KV_BLOCK,
     kv_dtype="fp8",

@@ -9,12 +9,22 @@ from serving.weights import weights_volume
 
 Manifest = dict[str, Any]
 ENGINE, HEAD = "engine", "head"
-_AGENT_PORT = 52365  # Ray's dashboard agent, which answers for the raylet (ray: dashboard-agent-listen-port)
-# Bytes. No replica runs on the head, so hardly an object does; /dev/shm and the memory limit must hold it all the same.
+# The variable of an engine container with the pod's address: the node's own where the pod is in the node's network.
+ADDRESS_VARIABLE = "POD_IP"
+# Bytes. No replica runs on the head, so hardly an object does, and Ray wants 75 MiB (ray_constants.py, 2.55) at least;
+# as much as local rehearsals run with. /dev/shm and the memory limit must hold it.
 HEAD_OBJECT_STORE = 256 * 1024**2
 _HEAD_SHARED_MEMORY = "1Gi"
 # Serve ends a replica within its graceful shutdown (20 s); RDMA memory is deregistered after that.
 _GRACE_SECONDS = 120
+# A worker is ready when its Serve proxy answers. KubeRay's own probe of it runs `wget` in the image, and a single late
+# answer takes the pod out of the service; this one does after half a minute without an answer.
+_SERVES: Manifest = {
+    "httpGet": {"path": "/-/healthz", "port": SERVE_PORT},
+    "timeoutSeconds": 5,
+    "periodSeconds": 10,
+    "failureThreshold": 3,
+}
 
 
 def engine_pod(stack: Stack, stack_name: str) -> Manifest:
@@ -35,16 +45,18 @@ def engine_pod(stack: Stack, stack_name: str) -> Manifest:
     for kind in ("requests", "limits"):
         container["resources"][kind] |= {name: str(count) for name, count in devices.items()}
     if platform.capabilities:
-        container["securityContext"]["capabilities"] = {"add": list(platform.capabilities)}
+        # As root: Kubernetes sets no ambient capabilities, so that a process of another user has none of them.
+        container["securityContext"] |= {"runAsUser": 0, "capabilities": {"add": list(platform.capabilities)}}
     container["env"] += [
+        _pod_address(ADDRESS_VARIABLE),
         # vLLM's default is localhost: the other side would look for the KV cache on its own node.
-        {"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        _pod_address("VLLM_NIXL_SIDE_CHANNEL_HOST"),
+        # Replicas get the same from Ray (serve_config.py). Here for what runs beside them, `kubectl exec` included.
+        *({"name": name, "value": value} for name, value in stack.environment.items()),
         *weights.env,
     ]
     container["ports"] += [{"name": "serve", "containerPort": SERVE_PORT}]
-    # A worker is ready when its Serve proxy answers, which is after the weights are loaded: it only waits, and nothing
-    # is killed for it, however long a load takes.
-    container["readinessProbe"] = _http_probe("/-/healthz", SERVE_PORT, failures=3)
+    container["readinessProbe"] = _SERVES
     host = [(path.strip("/").replace("/", "-"), path) for path in platform.host_paths]
     container["volumeMounts"] += [{"name": n, "mountPath": path, "readOnly": True} for n, path in host]
     container["volumeMounts"] += weights.mounts
@@ -67,15 +79,13 @@ def head_pod(stack: Stack, stack_name: str) -> Manifest:
         {"name": "client", "containerPort": 10001},
         {"name": "serve", "containerPort": SERVE_PORT},
     ]
-    container["readinessProbe"] = _http_probe("/api/healthz", _AGENT_PORT, failures=10)
     spec["containers"] = [container]
     return {"metadata": _metadata(stack, stack_name, HEAD, {}), "spec": spec}
 
 
 def _pod_spec(stack: Stack, shared_memory: str) -> Manifest:
     """What head and engine have in common."""
-    pull_secret = stack.required_images.pull_secret
-    spec: Manifest = {
+    return {
         "automountServiceAccountToken": False,  # Ray without the autoscaler never speaks to the API server
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
         "securityContext": {},
@@ -83,14 +93,17 @@ def _pod_spec(stack: Stack, shared_memory: str) -> Manifest:
             {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory}},
             {"name": "ray", "emptyDir": {}},
         ],
+        **stack.required_images.pull_secrets,
     }
-    if pull_secret:
-        spec["imagePullSecrets"] = [{"name": pull_secret}]
-    return spec
 
 
 def _ray_container(stack: Stack, name: str, cpu: str, memory: str) -> Manifest:
-    """A container with Ray in it. Requests equal limits: nothing else decides how fast a benchmark is."""
+    """A container with Ray in it. Requests equal limits: nothing else decides how fast a benchmark is.
+
+    No liveness probe here: KubeRay adds one. From Ray 2.53 on it asks Ray's agent over HTTP, and kills after ten
+    minutes without an answer (pod.go initLivenessAndReadinessProbe, 1.6); loading weights does not keep the agent from
+    answering.
+    """
     resources = {"cpu": cpu, "memory": memory}
     return {
         "name": name,
@@ -99,20 +112,12 @@ def _ray_container(stack: Stack, name: str, cpu: str, memory: str) -> Manifest:
         "securityContext": {"allowPrivilegeEscalation": False},
         "env": [{"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}, {"name": "VLLM_NO_USAGE_STATS", "value": "1"}],
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
-        # Ten minutes without an answer of the raylet, as KubeRay's own probe (120 times 5 s); loading weights does not
-        # stop it from answering. Given here because KubeRay's own run `bash` and `wget` in the image.
-        "livenessProbe": _http_probe("/api/healthz", _AGENT_PORT, failures=60) | {"initialDelaySeconds": 30},
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "ray", "mountPath": "/tmp/ray"}],  # noqa: S108
     }
 
 
-def _http_probe(path: str, port: int, failures: int) -> Manifest:
-    return {
-        "httpGet": {"path": path, "port": port},
-        "timeoutSeconds": 5,
-        "periodSeconds": 10,
-        "failureThreshold": failures,
-    }
+def _pod_address(variable: str) -> Manifest:
+    return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
 def _network(profile: NodeProfile) -> Manifest:

@@ -1,9 +1,10 @@
 """The RayService of a stack, as the manifest that KubeRay takes."""
 
+import json
 from typing import Any
 
 from serving.kubernetes_names import METRICS_PORT, METRICS_SERVICE, RAY_SERVICE, labels
-from serving.pods import ENGINE, HEAD, HEAD_OBJECT_STORE, engine_pod, head_pod
+from serving.pods import ADDRESS_VARIABLE, ENGINE, HEAD_OBJECT_STORE, engine_pod, head_pod
 from serving.serve_config import serve_config
 from serving.stack import Stack
 from serving.versions import platform_versions
@@ -15,7 +16,6 @@ Manifest = dict[str, Any]
 def ray_cluster_spec(stack: Stack, stack_name: str) -> Manifest:
     """`spec` of a RayCluster: a head without Ray CPUs, and one worker group with one engine pod a replica."""
     replicas = stack.topology_.replicas
-    store = {"object-store-memory": str(stack.platform_.object_store)}
     head_store = {"object-store-memory": str(HEAD_OBJECT_STORE)}
     return {
         "rayVersion": platform_versions(stack.platform)["ray"],
@@ -32,11 +32,29 @@ def ray_cluster_spec(stack: Stack, stack_name: str) -> Manifest:
                 "replicas": replicas,
                 "minReplicas": replicas,
                 "maxReplicas": replicas,
-                "rayStartParams": store,
+                "rayStartParams": _engine_start(stack),
                 "template": engine_pod(stack, stack_name),
             }
         ],
     }
+
+
+def _engine_start(stack: Stack) -> dict[str, str]:
+    """Options of `ray start` in an engine pod, words of a shell's command line (KubeRay, pod.go convertParamMap)."""
+    options = {
+        "object-store-memory": str(stack.platform_.object_store),
+        # Ray would take the address from which it reaches the head, in the node's network perhaps the overlay's. Its
+        # agent listens there and on 127.0.0.1 (ray 2.55, http_server_agent.py), and the kubelet asks the pod's address.
+        "node-ip-address": f"${ADDRESS_VARIABLE}",
+        # KubeRay reads it from resources whose names end in `gpu` only (resources.go IsGPUResourceKey).
+        "num-gpus": str(stack.profile.gpus_per_node),
+    }
+    if name := stack.accelerator_type:
+        # Ray 2.55 knows an MI325X by the PCI id of the whole device, 0x74a5, and not as a virtual function, 0x74b9
+        # (amd_gpu.py): no replica would ever be placed. The node profile knows what its nodes have. Where Ray sees the
+        # GPU too, it sets the same resource to the same 1 (resource_and_label_spec.py).
+        options["resources"] = f"'{json.dumps({f'accelerator_type:{name}': 1})}'"
+    return options
 
 
 def ray_service(stack: Stack, stack_name: str, namespace: str) -> Manifest:
@@ -72,9 +90,3 @@ def metrics_service(stack_name: str, namespace: str) -> Manifest:
             "ports": [{"name": "metrics", "port": METRICS_PORT}],
         },
     }
-
-
-def pod_selector(stack_name: str) -> dict[str, str]:
-    """Label selectors of a stack's Ray pods: role -> selector."""
-    name = f"app.kubernetes.io/instance={stack_name}"
-    return {role: f"{name},app.kubernetes.io/component={role}" for role in (HEAD, ENGINE)}

@@ -24,12 +24,6 @@ def role_arguments(stack: Stack, role: Role) -> dict[str, Any]:
     return weights | engine_arguments(role, stack.model_, stack.platform_, stack.engine)
 
 
-def _accelerator(stack: Stack) -> dict[str, str]:
-    """Ray puts the type into every bundle: a node of another type never gets a replica."""
-    other = stack.profile.accelerator_type if stack.target == "kubernetes" else ""
-    return {"accelerator_type": other} if other else {}
-
-
 def llm_config(stack: Stack, role: Role) -> dict[str, Any]:
     """`ray.serve.llm.LLMConfig` of one role, as a dict. The replica count is not in it: see serve_config."""
     platform, model = stack.platform_, stack.model_
@@ -39,9 +33,10 @@ def llm_config(stack: Stack, role: Role) -> dict[str, Any]:
     return {
         "model_loading_config": {"model_id": model.name, "model_source": source},
         **deepcopy(platform.resources),
-        **_accelerator(stack),
+        # Ray puts the type into every bundle: a node of another type never gets a replica.
+        **({"accelerator_type": stack.accelerator_type} if stack.accelerator_type else {}),
         "engine_kwargs": role_arguments(stack, role),
-        "runtime_env": {"env_vars": dict(platform.environment)},
+        "runtime_env": {"env_vars": stack.environment},
         # The Batcher otherwise holds every first token back for a full 50 ms (ray#59681).
         "experimental_configs": {"stream_batching_interval_ms": 0},
         # A number here, even though `deployments` overrides it, keeps Ray Serve LLM from turning autoscaling on.

@@ -5,52 +5,28 @@ import os
 import re
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
-from serving.cluster import PROVIDERS, Cluster, LocalCluster, NodePoolStack, StackCluster
+from serving.cluster import PROVIDERS, Cluster, ExistingCluster, LocalCluster, NodePoolStack, StackCluster
 from serving.engine import EngineSettings
 from serving.errors import ConfigError
+from serving.kubernetes_names import NAMESPACE, is_the_clusters_own
 from serving.kubernetes_settings import Images, Monitoring, RayOperator, Results, Weights
 from serving.local_ports import LocalPorts
 from serving.models import Model, model
+from serving.node_check import check_nodes
 from serving.node_profiles import NodeProfile
 from serving.platforms import PLATFORMS, Platform, PlatformName
+from serving.ray_connection import RayConnection
 from serving.settings_base import Settings
 from serving.topology import Topology, parse_topology
 
 Target = Literal["kubernetes", "ray"]
-NAMESPACE = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$"  # RFC 1123 label, as Kubernetes demands
 _KUBERNETES_ONLY = {
     *("namespace", "images", "weights", "hugging_face_token", "ray_operator", "results", "monitoring"),
 }
 _MOST_LOCAL_REPLICAS = 6  # what the CPUs that a local Ray head declares are enough for (infra/cluster/local.py)
-
-
-class RayConnection(Settings):
-    """An existing Ray cluster, reached over its dashboard's REST API."""
-
-    address: str = Field(pattern=r"^https?://", description="dashboard URL, for example https://ray.example.com:8265")
-    token_file: str | None = Field(default=None, description="file with Ray's authentication token")
-    ca_file: str | None = Field(default=None, description="CA bundle that signs the dashboard's certificate")
-    headers_file: str | None = Field(default=None, description="YAML file of HTTP headers for a proxy in front of Ray")
-    service_url: str = Field(pattern=r"^https?://", description="URL of the cluster's Serve proxy for clients")
-    metrics_urls: list[str] = Field(default_factory=list, description="Prometheus endpoints of the cluster's nodes")
-
-    @model_validator(mode="after")
-    def _addresses(self) -> "RayConnection":
-        for key, url in (("ray.address", self.address), ("ray.serviceUrl", self.service_url)):
-            try:
-                parts = urlsplit(url)
-                good = bool(parts.hostname) and (parts.port or 1) > 0
-            except ValueError:
-                parts, good = None, False
-            if not good:
-                raise ConfigError(key, "is not a URL with a host and a port from 1 to 65535")
-            if parts and parts.username is not None:
-                raise ConfigError(key, "must not hold a password", "use ray.tokenFile or ray.headersFile")
-        return self
 
 
 class Stack(Settings):
@@ -94,7 +70,7 @@ class Stack(Settings):
             raise ConfigError("cluster", "target kubernetes needs cluster.provider doks, existing or stack")
         elif self.ray is not None:
             raise ConfigError("ray", "only target: ray takes it", "remove it or set target: ray")
-        if self.namespace == "default" or self.namespace.startswith("kube-"):
+        if is_the_clusters_own(self.namespace):
             raise ConfigError("namespace", f"{self.namespace} is the cluster's own", "choose one for this stack")
         if isinstance(self.cluster, StackCluster) and "ray_operator" in self.model_fields_set:
             raise ConfigError(
@@ -116,7 +92,7 @@ class Stack(Settings):
             raise ConfigError(
                 "weights.mode", f"{self.model} is a directory and on no hub", "set local, and weights.path on the nodes"
             )
-        if self.weights.mode in ("nfs", "hub") and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.model_source):
+        if self.weights.mode in ("nfs", "hub") and not self.is_on_hub:
             raise ConfigError(
                 "weights.mode",
                 f"{self.weights.mode} downloads from the hub, and {self.model_source!r} is no repository of it",
@@ -130,11 +106,18 @@ class Stack(Settings):
                 raise ConfigError(
                     f"engine.{role}.max_model_len", f"{limit} is more than {self.model}'s {self.model_.max_model_len}"
                 )
+        if self.target == "kubernetes":
+            check_nodes(self.platform_, self.profile)
         return self
 
     @property
     def model_(self) -> Model:
         return model(self.model)
+
+    @property
+    def is_on_hub(self) -> bool:
+        """Whether `model_source` is a repository of the hub, owner/name, and no directory."""
+        return bool(re.fullmatch(r"[\w.-]+/[\w.-]+", self.model_source))
 
     @property
     def platform_(self) -> Platform:
@@ -166,6 +149,28 @@ class Stack(Settings):
         assert self.cluster is not None  # noqa: S101  validated: target kubernetes
         assert not isinstance(self.cluster, LocalCluster)  # noqa: S101
         return self.cluster.profile
+
+    @property
+    def installs_operator(self) -> bool:
+        """Whether KubeRay's operator is this stack's. On a shared pool the stack that owns it has one for all."""
+        return self.ray_operator.install == "chart" and not isinstance(self.cluster, StackCluster)
+
+    @property
+    def nic_cluster_policy(self) -> dict[str, list[str]]:
+        """NVIDIA's NicClusterPolicy that this stack makes: resource name -> network interfaces; empty for none."""
+        return self.cluster.nic_cluster_policy if isinstance(self.cluster, ExistingCluster) else {}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of every engine process: the platform's, and over them those that the nodes need."""
+        own = self.profile.environment if self.target == "kubernetes" else {}
+        return {**self.platform_.environment, **own}
+
+    @property
+    def accelerator_type(self) -> str:
+        """Ray's name of the GPU: replicas ask for it, and engine pods announce it. Empty: neither."""
+        own = self.profile.accelerator_type if self.target == "kubernetes" else ""
+        return own or self.platform_.resources.get("accelerator_type", "")
 
 
 def parse_stack(values: dict[str, Any]) -> Stack:

@@ -19,11 +19,6 @@ def stack_names() -> list[str]:
     return [name for name, settings in _all().items() if isinstance(settings, Stack)]
 
 
-def node_pool_names() -> list[str]:
-    """Names of the shipped stacks that only own nodes."""
-    return [name for name, settings in _all().items() if isinstance(settings, NodePoolStack)]
-
-
 def load_stack(name: str) -> Stack:
     """The validated settings of a shipped stack that serves. Raises ConfigError when there is none or it is wrong."""
     settings = load_settings(name)

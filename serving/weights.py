@@ -40,14 +40,14 @@ def weights_volume(stack: Stack) -> PodWeights:
     if mode == "dummy":
         # Configuration and tokenizer still come from the hub, with the token for a model behind a licence.
         arguments = {"load_format": "dummy", **_revision(stack)}
-        return PodWeights(stack.model_source, arguments, _token(stack))
+        return PodWeights(stack.model_source, arguments, token_variable(stack))
     if mode == "hub":
         cache = {"name": WEIGHTS, "emptyDir": {"sizeLimit": f"{_cache_gibibytes(stack)}Gi"}}
-        env = [{"name": "HF_HOME", "value": HUB_CACHE}, *_token(stack)]
+        env = [{"name": "HF_HOME", "value": HUB_CACHE}, *token_variable(stack)]
         mount = {"name": WEIGHTS, "mountPath": HUB_CACHE}
         return PodWeights(stack.model_source, _revision(stack), env, [cache], [mount])
     if mode == "local":
-        directory, mount_path = f"{MODELS}/{stack.model_.name}", f"{MODELS}/{stack.model_.name}"
+        directory = mount_path = f"{MODELS}/{stack.model_.name}"
         # `Directory`: a node without the weights keeps the pod from starting, in place of an empty folder made there.
         volume: dict[str, Any] = {"hostPath": {"path": stack.weights.path, "type": "Directory"}}
     else:
@@ -59,6 +59,16 @@ def weights_volume(stack: Stack) -> PodWeights:
         volumes=[{"name": WEIGHTS, **volume}],
         mounts=[{"name": WEIGHTS, "mountPath": mount_path, "readOnly": True}],
     )
+
+
+def tokenizer_source(stack: Stack) -> str:
+    """Where the benchmark finds the tokenizer: a hub id, or a directory that weights_volume() mounts into its pod.
+
+    With `local` the files are where the engines are, and the benchmark is on a CPU node: it asks the hub if it can.
+    """
+    if stack.weights.mode == "local" and stack.is_on_hub:
+        return stack.model_source
+    return weights_volume(stack).model_source
 
 
 def download_directory(stack: Stack) -> str:
@@ -131,8 +141,10 @@ def download_spec(stack: Stack, stack_name: str) -> dict[str, Any]:
             {"name": "HOME", "value": "/tmp"},  # noqa: S108  the pod's own
             {"name": "HF_HUB_DISABLE_PROGRESS_BARS", "value": "1"},  # a log, not a terminal
             {"name": "HF_XET_CHUNK_CACHE_SIZE_BYTES", "value": "0"},  # no file is fetched twice
-            *_token(stack),
+            *token_variable(stack),
         ],
+        # Guesses with room, not measured: huggingface_hub fetches 8 files at once, and what it has written and NFS has
+        # not yet taken counts as the pod's memory.
         "resources": {"requests": {"cpu": "2", "memory": "2Gi"}, "limits": {"memory": "8Gi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -159,9 +171,8 @@ def download_spec(stack: Stack, stack_name: str) -> dict[str, Any]:
             {"name": WEIGHTS, "persistentVolumeClaim": {"claimName": claim_name(stack)}},
             {"name": "tmp", "emptyDir": {}},
         ],
+        **images.pull_secrets,
     }
-    if images.pull_secret:
-        pod["imagePullSecrets"] = [{"name": images.pull_secret}]
     return {
         # A few pods, for a node that dies: what passes is the program's own affair, and what does not should fail
         # `pulumi up` soon. A drained node does not count. No `FailJob` rule for an exit code: Pulumi would wait on, it
@@ -183,7 +194,8 @@ def _short_hash(*words: str) -> str:
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:8]
 
 
-def _token(stack: Stack) -> list[dict[str, Any]]:
+def token_variable(stack: Stack) -> list[dict[str, Any]]:
+    """The hub's token as a container's variable, from the stack's Secret; nothing without one."""
     if stack.hugging_face_token is None:
         return []
     return [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": HUGGING_FACE_TOKEN, "key": TOKEN_KEY}}}]

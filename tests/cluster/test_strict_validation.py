@@ -46,6 +46,8 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "multus": BASE | {"cluster": EXISTING | {"nodes": {"network": "multus", "hostDevices": HOST_DEVICES}}},
     "render group": BASE | {"cluster": EXISTING | {"nodes": {"renderGroup": 991, "storageClass": "fast"}}},
+    "variables": BASE | {"cluster": EXISTING | {"nodes": {"environment": {"UCX_IB_GID_INDEX": 3, "UCX_TLS": "rc"}}}},
+    "cuda": BASE | {"platform": "cuda", "cluster": EXISTING | {"nodes": {"gpuResource": "nvidia.com/gpu"}}},
     "pull secret": BASE | {"images": {**IMAGES, "pullSecret": "registry"}},
     "weights from nfs": BASE
     | {"weights": {"mode": "nfs", "revision": REVISION, "nfs": {"server": "10.0.0.2", "path": "/w"}}},

@@ -1,7 +1,14 @@
-"""Types of the fixtures that run `python -m serving render`."""
+"""For tests that run `python -m serving render`: types of the fixtures, settings that are good, and the one line."""
 
 import subprocess
 from typing import Any, Protocol
+
+QWEN: dict[str, Any] = {
+    "model": "qwen3-235b-a22b-fp8",
+    "topology": "2p1d",
+    "scenario": "qwen-16k-1k",
+    "cluster": {"provider": "doks"},
+}
 
 
 class Render(Protocol):
@@ -14,3 +21,12 @@ class RenderSettings(Protocol):
     """Renders a stack file that has these settings; a string is the whole file."""
 
     def __call__(self, settings: dict[str, Any] | str, *options: str) -> subprocess.CompletedProcess[str]: ...
+
+
+def one_line(done: Any) -> str:
+    assert done.returncode != 0
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: ")
+    return lines[0].removeprefix("error: ")

@@ -25,7 +25,8 @@ QWEN: dict[str, Any] = {
     "scenario": "qwen-16k-1k",
     "cluster": {"provider": "doks"},
 }
-CUDA = QWEN | {"platform": "cuda", "cluster": {"provider": "existing"}}
+NVIDIA = {"provider": "existing", "nodes": {"gpuResource": "nvidia.com/gpu"}}
+CUDA = QWEN | {"platform": "cuda", "cluster": NVIDIA}
 
 
 def budget(stack: Stack, role: Role) -> dict[str, Any]:

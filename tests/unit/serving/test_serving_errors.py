@@ -3,14 +3,8 @@
 from typing import Any
 
 import pytest
-from serving_command import Render, RenderSettings
+from serving_command import QWEN, Render, RenderSettings, one_line
 
-QWEN: dict[str, Any] = {
-    "model": "qwen3-235b-a22b-fp8",
-    "topology": "2p1d",
-    "scenario": "qwen-16k-1k",
-    "cluster": {"provider": "doks"},
-}
 REHEARSAL: dict[str, Any] = {
     "model": "rehearsal-qwen3-moe",
     "topology": "1p1d",
@@ -76,38 +70,6 @@ CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         "cluster.stack",
         ["unknown key", "region"],
     ),
-    "no quantity": (
-        QWEN | {"cluster": {"provider": "doks", "nodes": {"headMemory": "10GB"}}},
-        "cluster.nodes.headMemory",
-        ["10GB"],
-    ),
-    "no size": (QWEN | {"cluster": {"provider": "doks"}, "results": {"size": "huge"}}, "results.size", ["huge"]),
-    "less than no device": (
-        QWEN | {"cluster": {"provider": "doks", "nodes": {"rdmaResources": {"rdma/fabric0": -1}}}},
-        "cluster.nodes.rdmaResources.rdma/fabric0",
-        ["greater than 0"],
-    ),
-    "the cluster's own namespace": (QWEN | {"namespace": "kube-system"}, "namespace", ["kube-system"]),
-    "weights of nowhere": (
-        QWEN | {"weights": {"mode": "hub", "revision": "a"}, "modelSource": "/data/x"},
-        "weights.mode",
-        ["/data/x"],
-    ),
-    "a range with host bits": (
-        QWEN | {"cluster": {"provider": "doks", "vpcIpRange": "10.100.33.0/20"}},
-        "cluster.vpcIpRange",
-        ["host bits", "10.100.33.0/20"],
-    ),
-    "no address": (
-        QWEN | {"cluster": {"provider": "doks", "allowApiFrom": ["999.1.1.1"]}},
-        "cluster.allowApiFrom.0",
-        ["999.1.1.1"],
-    ),
-    "an operator on somebody else's nodes": (
-        QWEN | {"cluster": {"provider": "stack", "stack": "mi325x-4node"}, "rayOperator": {"install": "chart"}},
-        "rayOperator",
-        ["mi325x-4node"],
-    ),
     "provider stack, but which": (QWEN | {"cluster": {"provider": "stack"}}, "cluster.stack", ["is required"]),
     "port below": (REHEARSAL | {"cluster": {"provider": "local", "portBase": 80}}, "cluster.portBase", ["1024", "80"]),
     "port above": (
@@ -133,15 +95,6 @@ FILES = {
     "settings that are a list": "config:\n- pd-mi325x:model\n",
     "not YAML": "config: {\n  pd-mi325x:model: [\n",
 }
-
-
-def one_line(done: Any) -> str:
-    assert done.returncode != 0
-    assert done.stdout == ""
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("error: ")
-    return lines[0].removeprefix("error: ")
 
 
 @pytest.mark.parametrize("case", CASES)

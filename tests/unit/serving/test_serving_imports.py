@@ -14,7 +14,7 @@ from serving.replica.nixl_progress import DELAY_VARIABLE
 from serving.stack_files import ROOT
 
 OWN_DEPENDENCIES = {"pydantic", "pyyaml", "typer"}
-# These two run where Ray and vLLM are, and are tested there (tests/local).
+# These two run where Ray and vLLM are, and are tested there (tests/runtime).
 ELSEWHERE = ("serving.replica.callback", "serving.replica.kv_counters", "serving.rehearsal_model")
 LIST_IMPORTS = """
 import importlib, json, pkgutil, sys

@@ -4,33 +4,16 @@ from typing import Any
 
 import pytest
 import yaml
+from rendered_services import BASE, IMAGES, engine, engine_pod, of_profile, spec, stack
 
 from serving.errors import ConfigError
+from serving.kubernetes_settings import Results
 from serving.node_profiles import PROFILES
-from serving.ray_cluster import ray_service
-from serving.stack import Stack, parse_stack
+from serving.stack import Stack, parse_settings, parse_stack
 from serving.stack_files import load_stack, stack_names
 from serving.yaml_text import yaml_text
 
 KUBERNETES = [name for name in stack_names() if load_stack(name).target == "kubernetes"]
-IMAGES = {"engine": "registry.example/engine@sha256:" + "1" * 64, "benchmark": "registry.example/b@sha256:" + "2" * 64}
-BASE = {"model": "qwen3-235b-a22b-fp8", "topology": "2p1d", "scenario": "qwen-16k-1k", "images": IMAGES}
-
-
-def stack(**changes: Any) -> Stack:
-    return parse_stack({**BASE, "cluster": {"provider": "doks"}, **changes})
-
-
-def spec(settings: Stack) -> dict[str, Any]:
-    return ray_service(settings, "under-test", "under-test")["spec"]
-
-
-def engine_pod(settings: Stack) -> dict[str, Any]:
-    return spec(settings)["rayClusterConfig"]["workerGroupSpecs"][0]["template"]
-
-
-def engine(settings: Stack) -> dict[str, Any]:
-    return engine_pod(settings)["spec"]["containers"][0]
 
 
 def shipped(name: str) -> Stack:
@@ -121,46 +104,19 @@ def test_network_modes_exclude_each_other(nodes: dict[str, Any], words: str) -> 
         stack(cluster={"provider": "doks", "nodes": nodes})
 
 
-def test_rdma_needs_pinned_memory_and_the_nodes_kernel_options() -> None:
-    container = engine(stack())
-    assert "IPC_LOCK" in container["securityContext"]["capabilities"]["add"]
-    assert "privileged" not in container["securityContext"]
-    assert {"name": "boot", "mountPath": "/boot", "readOnly": True} in container["volumeMounts"]
-    host = next(entry for entry in container["env"] if entry["name"] == "VLLM_NIXL_SIDE_CHANNEL_HOST")
-    assert host["valueFrom"]["fieldRef"]["fieldPath"] == "status.podIP"  # vLLM's default is localhost
+@pytest.mark.parametrize(("given", "text"), [(96, "96"), (1.5, "1.5"), ("500m", "500m")])
+def test_a_quantity_may_be_a_number(given: Any, text: str) -> None:
+    """YAML and `pulumi config set --path` make a number of what looks like one."""
+    nodes = {"engineCpu": given, "headCpu": given}
+    settings = parse_settings({**BASE, "cluster": {"provider": "doks", "nodes": nodes}, "results": {"size": given}})
+    assert isinstance(settings, Stack)
+    assert engine(settings)["resources"]["limits"]["cpu"] == settings.profile.head_cpu == text
+    assert settings.results == Results(size=text)
 
 
-def test_a_load_of_any_length_kills_nothing() -> None:
-    container = engine(stack())
-    liveness, readiness = container["livenessProbe"], container["readinessProbe"]
-    # The raylet answers while weights load; the Serve proxy only after it, and so must not be what liveness asks.
-    assert liveness["httpGet"]["port"] != readiness["httpGet"]["port"] == 8000
-    assert liveness["periodSeconds"] * liveness["failureThreshold"] >= 600
-    assert "startupProbe" not in container
-
-
-def test_scraping_by_annotation() -> None:
-    pod = engine_pod(stack(monitoring="annotations"))
-    assert pod["metadata"]["annotations"]["prometheus.io/port"] == "8080"
-
-
-def test_cpu_replicas_of_a_laptop_ask_for_no_device() -> None:
-    settings = parse_stack(
-        {
-            "model": "rehearsal-qwen3-moe",
-            "topology": "1p1d",
-            "scenario": "rehearsal",
-            "platform": "cpu",
-            "images": IMAGES,
-            "cluster": {"provider": "existing", "profile": "kind"},
-            "weights": {"mode": "local", "path": "/models/rehearsal"},
-        }
-    )
-    pod = engine_pod(settings)["spec"]
-    assert set(pod["containers"][0]["resources"]["limits"]) == {"cpu", "memory"}
-    assert "affinity" not in pod
-    assert "hostNetwork" not in pod
-    assert "capabilities" not in pod["containers"][0]["securityContext"]
+def test_a_quantity_is_no_truth() -> None:
+    with pytest.raises(ConfigError, match=r"^cluster\.nodes\.headCpu: .*True"):
+        stack(cluster={"provider": "doks", "nodes": {"headCpu": True}})
 
 
 def test_images_are_required() -> None:
@@ -170,9 +126,7 @@ def test_images_are_required() -> None:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_profile_makes_a_service(name: str) -> None:
-    local = {"mode": "local", "path": "/models/rehearsal"}
-    cpu = {"model": "rehearsal-qwen3-moe", "platform": "cpu", "weights": local} if name == "kind" else {}
-    assert engine(stack(**cpu, cluster={"provider": "existing", "profile": name}))["image"] == IMAGES["engine"]
+    assert engine(of_profile(name))["image"] == IMAGES["engine"]
 
 
 @pytest.mark.parametrize("name", KUBERNETES)
@@ -182,15 +136,6 @@ def test_a_go_parser_reads_no_boolean_where_a_text_is_meant(name: str) -> None:
     scalars = [token for token in yaml.scan(text) if isinstance(token, yaml.ScalarToken)]
     assert [token.value for token in scalars if token.plain and token.value in ("y", "Y", "n", "N")] == []
     assert "'y'" in text  # UCX_ROCM_COPY_DMABUF
-
-
-def test_another_places_gpu_has_another_name_in_ray() -> None:
-    """Ray puts the type into every bundle, and no node of another type would ever take a replica."""
-    settings = stack(cluster={"provider": "existing", "profile": "oke-mi300x"})
-    args = yaml.safe_load(spec(settings)["serveConfigV2"])["applications"][0]["args"]
-    assert {config["accelerator_type"] for config in args.values() if "accelerator_type" in config} == {
-        "AMD-Instinct-MI300X-OAM"
-    }
 
 
 def test_the_rehearsal_model_has_to_be_on_the_nodes() -> None:
