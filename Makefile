@@ -104,9 +104,10 @@ types: tools ## pyright
 test-unit: toolchain-benchmark ## No cluster, no engine
 	@PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf .venv/bin/python -m pytest tests/unit -n 2 --dist loadfile
 
-test-engine: toolchain-base ## The real Pulumi engine and provider, from the shell
+# tests/runtime is one long file: it comes first, so that the other process has the rest meanwhile.
+test-engine: toolchain-base ## The real Pulumi engine, from the shell; what Ray and vLLM make of every rendered config
 	@$(ENTER)
-	.venv/bin/python -m pytest tests/engine -n 2 --dist loadfile
+	.venv/bin/python -m pytest tests/runtime tests/engine -n 2 --dist loadfile
 
 test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
 	@$(ENTER)

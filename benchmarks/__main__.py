@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,18 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import run as runner
+from benchmarks.command_line import INTERRUPTED, UNUSABLE, one_line_endings
 from benchmarks.errors import BenchmarkError
 from benchmarks.process import endings_as_interrupt
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
-from benchmarks.scenario import SCENARIOS_FILE, Scenario, find_scenario, load_scenarios
+from benchmarks.scenario import SCENARIOS_FILE, find_scenario, load_scenarios
 from benchmarks.target import read_target
 from benchmarks.terminal import Progress, faults, print_summary
-
-# Exit codes: 0 measured and usable; 1 something to put right; 3 measured, but a fault makes the numbers unusable;
-# 130 interrupted. 2 is typer's own for a wrong command line.
-UNUSABLE = 3
-INTERRUPTED = 130
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 console = Console()
@@ -43,7 +37,7 @@ def run(
 ) -> None:
     """Measure a target at each rate of a scenario, and write a report."""
     described = read_target(target)
-    chosen = _with_rates(find_scenario(scenario or described.scenario, scenarios_file), rates)
+    chosen = find_scenario(scenario or described.scenario, scenarios_file).at(rates)
     started = runner.prepare(described, chosen, results, aiperf, resume)
     console.print(f"run directory: {started.path}", soft_wrap=True)
     try:
@@ -79,15 +73,6 @@ def scenarios(scenarios_file: ScenariosFile = SCENARIOS_FILE) -> None:
     console.print(table)
 
 
-def _with_rates(scenario: Scenario, rates: str | None) -> Scenario:
-    if rates is None:
-        return scenario
-    try:
-        return scenario.with_rates([float(rate) for rate in rates.split(",")])
-    except ValueError:
-        raise BenchmarkError(f"--rates {rates!r}: give numbers with commas between them, such as 0.5,1") from None
-
-
 def _conclude(finished: RunDirectory) -> None:
     if not finished.results():
         raise BenchmarkError(f"{finished.path} has no finished rate yet; run it again with --resume")
@@ -99,19 +84,8 @@ def _conclude(finished: RunDirectory) -> None:
 
 def main() -> None:
     """Entry point: a problem that the user can put right is one line on standard error and exit code 1."""
-    try:
+    with one_line_endings(BenchmarkError):
         app()
-    except BenchmarkError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as error:  # a full disk, a file taken away
-        print(f"error: {error.strerror}: {error.filename or 'while writing'}", file=sys.stderr)
-        sys.exit(1)
 
 
 if __name__ == "__main__":

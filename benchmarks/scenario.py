@@ -103,6 +103,16 @@ class Scenario(_Strict):
         except ValidationError as error:
             raise BenchmarkError(f"--rates: {first_problem(error)}") from None
 
+    def at(self, rates: str | None) -> Scenario:
+        """The same at the rates that a command line names (`0.5,1`), or at its own. Raises BenchmarkError."""
+        if rates is None:
+            return self
+        try:
+            numbers = [float(rate) for rate in rates.split(",")]
+        except ValueError:
+            raise BenchmarkError(f"--rates {rates!r}: give numbers with commas between them, such as 0.5,1") from None
+        return self.with_rates(numbers)
+
 
 def seed_for(scenario: Scenario, run_id: str, rate: float, attempt: int) -> int:
     """The seed of one attempt at one rate of one run: the same four always give the same prompts and arrivals.

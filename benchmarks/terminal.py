@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.status import Status
 from rich.table import Table
 
 from benchmarks.run_directory import RunDirectory
+from benchmarks.status_line import StatusLine
 from benchmarks.summary import Latency
 from benchmarks.validity import Finding, check_run
 
@@ -20,30 +18,17 @@ LOG_EVERY_S = 10.0
 _COLOURS = {"ok": "green", "note": "yellow", "fault": "red"}
 
 
-class Progress:
+class Progress(StatusLine):
     """Shows what is going on: one moving line on a terminal, sparse lines in a log."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._status: Status | None = None
+        super().__init__(console)
         self._last = -LOG_EVERY_S
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._status = self._console.status("starting")
-            self._status.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._status is not None:
-            self._status.stop()
 
     def say(self, text: str) -> None:
         """Show a line."""
-        if self._status is not None:
-            self._status.update(escape(text))
+        if self.moving:
+            self.show(text)
         elif time.monotonic() - self._last >= LOG_EVERY_S:
             self._last = time.monotonic()
             self._console.print(text, soft_wrap=True, markup=False)

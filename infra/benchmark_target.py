@@ -10,7 +10,7 @@ from serving.kv_bytes import kv_bytes_per_token
 from serving.serve_config import role_arguments
 from serving.stack import Stack
 from serving.versions import platform_versions
-from serving.weights import weights_volume
+from serving.weights import tokenizer_source
 
 
 def benchmark_target(
@@ -37,8 +37,7 @@ def benchmark_target(
         "stack": pulumi.get_stack(),
         "url": service_url,
         "model": model.name,
-        # On a volume of weights it lies beside them, and the benchmark's pod mounts it.
-        "tokenizer": weights_volume(stack).model_source if stack.target == "kubernetes" else stack.model_source,
+        "tokenizer": tokenizer_source(stack) if stack.target == "kubernetes" else stack.model_source,
         "scenario": stack.scenario,
         "metrics_urls": metrics_urls if metrics_urls is not None else [],
         "metrics_service": metrics_service,

@@ -9,9 +9,9 @@ import pulumi
 
 from benchmarks.scenario import find_scenario
 from infra.benchmark_job.deadline import deadline_seconds
-from serving.kubernetes_names import BENCHMARK, BENCHMARK_TARGET, HUGGING_FACE_TOKEN, RESULTS, labels
+from serving.kubernetes_names import BENCHMARK, BENCHMARK_TARGET, RESULTS, labels
 from serving.stack import Stack
-from serving.weights import TOKEN_KEY, weights_volume
+from serving.weights import token_variable, weights_volume
 
 Manifest = dict[str, Any]
 TARGET_FOLDER, TARGET_FILE = "/etc/pd-mi325x", "target.json"
@@ -108,7 +108,7 @@ def _pod_spec(stack: Stack, tokenizer: str) -> Manifest:
         "image": images.benchmark,
         "command": ["python", "-m", "benchmarks"],
         "args": ["run", f"{TARGET_FOLDER}/{TARGET_FILE}", "--results", RESULTS_FOLDER],
-        "env": [{"name": "HOME", "value": HOME}, {"name": "TMPDIR", "value": SCRATCH}, *_token(stack)],
+        "env": [{"name": "HOME", "value": HOME}, {"name": "TMPDIR", "value": SCRATCH}, *token_variable(stack)],
         "resources": _resources(stack),
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -142,11 +142,10 @@ def _pod_spec(stack: Stack, tokenizer: str) -> Manifest:
             {"name": "scratch", "emptyDir": {}},
             *volumes,
         ],
+        **images.pull_secrets,
     }
     if stack.profile.system_node_selector:
         spec["nodeSelector"] = dict(stack.profile.system_node_selector)
-    if images.pull_secret:
-        spec["imagePullSecrets"] = [{"name": images.pull_secret}]
     return spec
 
 
@@ -171,9 +170,3 @@ def _tokenizer_volumes(stack: Stack, tokenizer: str) -> tuple[list[Manifest], li
     # `Directory`: a node without it keeps the pod from starting, in place of an empty folder made there.
     volume = {"name": "tokenizer", "hostPath": {"path": tokenizer, "type": "Directory"}}
     return [volume], [{"name": "tokenizer", "mountPath": tokenizer, "readOnly": True}]
-
-
-def _token(stack: Stack) -> list[Manifest]:
-    if stack.hugging_face_token is None:
-        return []
-    return [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": HUGGING_FACE_TOKEN, "key": TOKEN_KEY}}}]

@@ -4,7 +4,7 @@ import pulumi
 
 from infra.cluster.access import KubernetesAccess
 from infra.fabric import resource_name
-from serving.cluster import ExistingCluster, StackCluster
+from serving.cluster import StackCluster
 from serving.stack import Stack
 
 # After a pool's nodes have joined, the device plugins still have to start before there are GPUs and NICs to ask for.
@@ -24,11 +24,10 @@ class ClusterPreflight(pulumi.CustomResource):
         access: KubernetesAccess,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        cluster, profile = stack.cluster, stack.profile
-        owner = cluster.stack if isinstance(cluster, StackCluster) else ""
+        profile = stack.profile
         inputs = {
-            "kubeconfig": access.kubeconfig,
-            "context": access.context,
+            **access.inputs,
+            "contextChosen": access.context_chosen,
             "stack": stack_name,
             "namespace": namespace,
             "wait": access.waits,
@@ -45,27 +44,23 @@ class ClusterPreflight(pulumi.CustomResource):
             "headCpu": profile.head_cpu,
             "headMemory": profile.head_memory,
             "rayOperator": {
-                "install": "preinstalled" if owner else stack.ray_operator.install,
+                "install": "chart" if stack.installs_operator else "preinstalled",
                 "version": stack.ray_operator.version,
                 "namespace": stack.ray_operator.in_namespace(namespace).namespace,
-                "stack": owner,
+                "stack": stack.cluster.stack if isinstance(stack.cluster, StackCluster) else "",
             },
             "network": profile.network,
             "attachments": profile.attachments,
             "hostDevices": profile.host_devices,
-            "nicClusterPolicy": isinstance(cluster, ExistingCluster) and bool(cluster.nic_cluster_policy),
+            "nicClusterPolicy": bool(stack.nic_cluster_policy),
             "monitoring": stack.monitoring,
-            "needsStorageClass": True,  # the volume of results
             "storageClass": profile.storage_class,
             "persistentVolume": stack.weights.mode == "nfs",
         }
-        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=access.depends_on))
-        super().__init__("pd:index:ClusterPreflight", name, inputs, opts)
+        super().__init__("pd:index:ClusterPreflight", name, inputs, access.after_it(opts))
 
 
 def _expected_devices(stack: Stack) -> dict[str, int]:
     """RDMA resources that the nodes must have already: not those that this stack's own NicClusterPolicy makes."""
-    cluster = stack.cluster
-    made = cluster.nic_cluster_policy if isinstance(cluster, ExistingCluster) else {}
-    names = {resource_name(name) for name in made}
+    names = {resource_name(name) for name in stack.nic_cluster_policy}
     return {name: count for name, count in stack.profile.rdma_resources.items() if name not in names}

@@ -10,7 +10,6 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from serving.cluster import ExistingCluster
 from serving.kubernetes_names import labels
 from serving.stack import Stack
 from serving.versions import versions
@@ -28,8 +27,8 @@ def fabric(stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceO
     pods that ask for its resources wait until its device plugin runs.
     """
     resources: list[pulumi.Resource] = []
-    if isinstance(stack.cluster, ExistingCluster) and stack.cluster.nic_cluster_policy:
-        resources.append(_nic_cluster_policy(stack, stack.cluster.nic_cluster_policy, stack_name, opts))
+    if stack.nic_cluster_policy:
+        resources.append(_nic_cluster_policy(stack, stack.nic_cluster_policy, stack_name, opts))
     for name, device in stack.profile.host_devices.items():  # validated: with multus only
         resources.append(_attachment(name, device, stack_name, namespace, opts))
     return resources

@@ -1,18 +1,18 @@
-"""What `pulumi destroy` leaves in the cluster, said at its end: resource pd:index:KeptObjects."""
+"""What `pulumi destroy` leaves behind, said at its end: resource pd:index:KeptObjects."""
 
 import pulumi
 
 from infra.cluster.access import KubernetesAccess
 from infra.fabric import NIC_CLUSTER_POLICY
-from serving.cluster import DoksCluster, ExistingCluster, StackCluster
 from serving.kubernetes_names import RESULTS
 from serving.stack import Stack
 
 _RAY_DEFINITIONS = ("rayclusters", "raycronjobs", "rayjobs", "rayservices")
+Kept = list[dict[str, str]]
 
 
 class KeptObjects(pulumi.CustomResource):
-    """No outputs. See infra/provider/kept_objects.py.
+    """No outputs. See infra/provider/kept_objects.py. namespace: the stack's; empty for one that only owns nodes.
 
     To be deleted last, and heard last, it has to be in `depends_on` of the Kubernetes provider of the stack.
     """
@@ -20,29 +20,28 @@ class KeptObjects(pulumi.CustomResource):
     def __init__(
         self,
         name: str,
-        stack: Stack,
         stack_name: str,
-        namespace: str,
         access: KubernetesAccess,
+        kept: Kept,
+        *,
+        namespace: str = "",
+        cluster_goes: bool,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
-            "kubeconfig": access.kubeconfig,
-            "context": access.context,
+            **access.inputs,
+            "kubeconfigOf": access.owner,
             "stack": stack_name,
             "namespace": namespace,
             "namespaceWasThere": None,  # an output
-            "kept": _kept(stack, namespace),
-            "hint": f"`pulumi up` of {stack_name} finds it again."
-            if not isinstance(stack.cluster, DoksCluster)
-            else "",
-            "clusterGoes": isinstance(stack.cluster, DoksCluster),
+            "kept": kept,
+            "hint": "" if cluster_goes else f"`pulumi up` of {stack_name} finds it again.",
+            "clusterGoes": cluster_goes,
         }
-        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=access.depends_on))
-        super().__init__("pd:index:KeptObjects", name, inputs, opts)
+        super().__init__("pd:index:KeptObjects", name, inputs, access.after_it(opts))
 
 
-def _kept(stack: Stack, namespace: str) -> list[dict[str, str]]:
+def kept_of(stack: Stack, namespace: str) -> Kept:
     """What infra/ registers with `retain_on_delete`, in an order in which it can be removed."""
     home = f"/api/v1/namespaces/{namespace}"
     kept = [
@@ -54,7 +53,7 @@ def _kept(stack: Stack, namespace: str) -> list[dict[str, str]]:
         },
         {"kind": "Namespace", "name": namespace, "apiPath": home, "note": "with whatever else is in it"},
     ]
-    if isinstance(stack.cluster, ExistingCluster) and stack.cluster.nic_cluster_policy:
+    if stack.nic_cluster_policy:
         kept.append(
             {
                 "kind": "NicClusterPolicy",
@@ -63,7 +62,7 @@ def _kept(stack: Stack, namespace: str) -> list[dict[str, str]]:
                 "note": "every pod that asks for its RDMA devices needs it",
             }
         )
-    if stack.ray_operator.install == "chart" and not isinstance(stack.cluster, StackCluster):
+    if stack.installs_operator:
         definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         kept += [
             {

@@ -12,7 +12,7 @@ from infra.cluster.owned_by_stack import cluster_of_stack
 from infra.cluster_preflight import ClusterPreflight
 from infra.drift import heal_by_force
 from infra.fabric import fabric
-from infra.kept_objects import KeptObjects
+from infra.kept_objects import KeptObjects, kept_of
 from infra.monitoring import monitoring
 from infra.namespace import check_stack_name, make_namespace
 from infra.ray_operator import ray_operator
@@ -30,14 +30,23 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     namespace = stack.namespace or name
     access = _nodes(stack)
     preflight = ClusterPreflight("preflight", stack, name, namespace, access)
-    kept = KeptObjects("kept", stack, name, namespace, access, pulumi.ResourceOptions(depends_on=[preflight]))
+    kept = KeptObjects(
+        "kept",
+        name,
+        access,
+        kept_of(stack, namespace),
+        namespace=namespace,
+        cluster_goes=isinstance(stack.cluster, DoksCluster),
+        opts=pulumi.ResourceOptions(depends_on=[preflight]),
+    )
     # Everything in the cluster is put there by this provider: made after the checks, gone before it is said what stays.
     provider = _provider(access, [preflight, kept])
     cluster_wide = pulumi.ResourceOptions(provider=provider)
     home = make_namespace(stack, name, namespace, cluster_wide)
     inside = pulumi.ResourceOptions(provider=provider, depends_on=[home], transforms=[heal_by_force])
     operator = _own_operator(stack, name, namespace, inside)
-    ready = [*operator, *fabric(stack, name, namespace, inside), *weights(stack, name, namespace, inside)]
+    loaded = weights(stack, name, namespace, inside)
+    ready = [*operator, *fabric(stack, name, namespace, inside), *loaded]
     deploy_ray_service(
         stack, name, namespace, access, pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=ready))
     )
@@ -46,7 +55,9 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     service_url = f"http://{SERVE_SERVICE}.{namespace}.svc:{SERVE_PORT}"
     metrics = f"http://{METRICS_SERVICE}.{namespace}.svc:{METRICS_PORT}/metrics"
     target = benchmark_target(stack, service_url, metrics_service=metrics)
-    job = benchmark_template(stack, name, target, inside, namespace)
+    # Gone before the weights: Kubernetes keeps a claim as long as any pod names it, one that has ended too.
+    with_weights = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=loaded))
+    job = benchmark_template(stack, name, target, with_weights, namespace)
     pulumi.export("service_url", service_url)
     pulumi.export("benchmark", target)
     pulumi.export("benchmark_job", job)
@@ -59,7 +70,8 @@ def deploy_node_pool(stack: NodePoolStack) -> None:
 
     name = pulumi.get_stack()
     access = Doks("doks", stack.cluster, stack.node_pool.nodes).access
-    opts = pulumi.ResourceOptions(provider=_provider(access, []))
+    kept = KeptObjects("kept", name, access, [], cluster_goes=True)
+    opts = pulumi.ResourceOptions(provider=_provider(access, [kept]))
     settings = stack.ray_operator.in_namespace("kuberay")
     ray_operator(settings, name, opts, node_selector=stack.cluster.profile.system_node_selector)
     pulumi.export("nodes", stack.node_pool.nodes)
@@ -68,7 +80,7 @@ def deploy_node_pool(stack: NodePoolStack) -> None:
 
 def _own_operator(stack: Stack, name: str, namespace: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
     """The operator of this stack alone; on a shared pool the stack that owns the nodes has one for all."""
-    if isinstance(stack.cluster, StackCluster):
+    if not stack.installs_operator:
         return []
     settings = stack.ray_operator.in_namespace(namespace)
     return ray_operator(settings, name, opts, namespace=namespace, node_selector=stack.profile.system_node_selector)
@@ -93,7 +105,8 @@ def _provider(access: KubernetesAccess, depends_on: list[pulumi.Resource]) -> An
         "kubernetes",
         kubeconfig=access.kubeconfig,
         context=access.context or None,
-        enable_config_map_mutable=True,  # the benchmark's target changes with the topology; nothing mounts it meanwhile
+        # The benchmark's target changes with the topology. A benchmark that is running read it when it began.
+        enable_config_map_mutable=True,
         opts=pulumi.ResourceOptions(depends_on=[*access.depends_on, *depends_on]),
     )
 

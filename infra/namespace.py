@@ -5,8 +5,8 @@ import re
 import pulumi
 
 from serving.errors import ConfigError
-from serving.kubernetes_names import labels
-from serving.stack import NAMESPACE, Stack
+from serving.kubernetes_names import NAMESPACE, is_the_clusters_own, labels
+from serving.stack import Stack
 
 _LABEL = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"  # value of a label, as Kubernetes demands
 
@@ -18,6 +18,9 @@ def check_stack_name(name: str, namespace: str) -> None:
     if not namespace and not re.fullmatch(NAMESPACE, name):
         problem = f"the stack's name {name!r} cannot be a namespace's"
         raise ConfigError("pd-mi325x:namespace", problem, "set a namespace: lower case letters, digits and -")
+    if not namespace and is_the_clusters_own(name):
+        problem = f"the stack's name {name!r} is a namespace of the cluster's own"
+        raise ConfigError("pd-mi325x:namespace", problem, "set another one")
 
 
 def make_namespace(stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> pulumi.Resource:
@@ -25,7 +28,9 @@ def make_namespace(stack: Stack, stack_name: str, namespace: str, opts: pulumi.R
     from pulumi_kubernetes.core.v1 import Namespace
 
     # Host network, host paths and IPC_LOCK need pod security level `privileged`; plain CPU pods need none of them.
-    plain = stack.profile.network == "pod" and not stack.platform_.host_paths and stack.weights.mode != "local"
+    platform = stack.platform_
+    plain = stack.profile.network == "pod" and not (platform.host_paths or platform.capabilities)
+    plain = plain and stack.weights.mode != "local"
     level = "baseline" if plain else "privileged"
     return Namespace(
         "namespace",

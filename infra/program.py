@@ -5,6 +5,7 @@ import pulumi
 from benchmarks.errors import BenchmarkError
 from infra.benchmark_target import benchmark_target
 from infra.cluster.local import LocalRayCluster
+from infra.one_line import end_with
 from infra.serve_application import ServeApplication
 from infra.settings import read_settings
 from serving.cluster import NodePoolStack
@@ -12,8 +13,6 @@ from serving.engine import budget_differences
 from serving.errors import ConfigError
 from serving.stack import Stack
 from tools.toolchain.errors import ToolchainError
-
-_MESSAGE_SHOWN = 32  # exit code that tells Pulumi's executor so (sdk/v3, pulumi-language-python-exec)
 
 
 def deploy() -> None:
@@ -27,9 +26,7 @@ def deploy() -> None:
         else:
             _deploy(stack)
     except (ConfigError, ToolchainError, BenchmarkError) as error:
-        # Not pulumi.RunError: that adds "an unhandled error occurred" behind the line that says it all.
-        pulumi.log.error(str(error))
-        raise SystemExit(_MESSAGE_SHOWN) from None
+        end_with(str(error))
 
 
 def _deploy(stack: Stack) -> None:

@@ -7,12 +7,12 @@ import pulumi
 import requests
 
 from serving.errors import ConfigError
-from serving.kubernetes_names import FIELD_MANAGER, labels
+from serving.kubernetes_names import FIELD_MANAGER, OPERATOR, labels
 from serving.kubernetes_settings import RayOperator
 from serving.versions import versions
 
 RELEASE = "kuberay-operator"
-_REPOSITORY_SECONDS = 10.0
+_REPOSITORY_SECONDS = 10.0  # a proxy that answers nothing is found out before anybody thinks that `up` hangs
 _CRD = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 _FIELD_MANAGER_ANNOTATION = "pulumi.com/patchFieldManager"  # pulumi-kubernetes, pkg/metadata/annotations.go
 
@@ -75,10 +75,14 @@ def chart_values(settings: RayOperator, namespace: str, node_selector: dict[str,
 
 
 def _own_namespace(name: str, owner: str, opts: pulumi.ResourceOptions) -> pulumi.Resource:
-    """The label says whose it is, and Kubernetes refuses a second stack that would change it."""
+    """The labels say whose it is, and Kubernetes refuses a second stack that would change them.
+
+    It goes with the stack. One without these labels the pre-flight refuses (infra/provider/preflight/names.py), because
+    Pulumi's server-side apply would take it over.
+    """
     from pulumi_kubernetes.core.v1 import Namespace
 
-    return Namespace(name, metadata={"name": name, "labels": labels(owner, "ray-operator")}, opts=opts)
+    return Namespace(name, metadata={"name": name, "labels": labels(owner, OPERATOR)}, opts=opts)
 
 
 def _check_repository(url: str) -> None:

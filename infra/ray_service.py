@@ -17,14 +17,13 @@ class RayServiceReady(pulumi.CustomResource):
     def __init__(
         self, name: str, access: KubernetesAccess, inputs: dict[str, Any], opts: pulumi.ResourceOptions
     ) -> None:
-        inputs = {"kubeconfig": access.kubeconfig, "context": access.context, **inputs}
-        super().__init__("pd:index:RayServiceReady", name, inputs, opts)
+        super().__init__("pd:index:RayServiceReady", name, {**access.inputs, **inputs}, access.after_it(opts))
 
 
 def deploy_ray_service(
     stack: Stack, stack_name: str, namespace: str, access: KubernetesAccess, opts: pulumi.ResourceOptions
-) -> pulumi.Resource:
-    """Register the service; what is returned exists once it serves."""
+) -> None:
+    """Register the service, and the wait until it serves."""
     from pulumi_kubernetes.apiextensions import CustomResource
     from pulumi_kubernetes.core.v1 import Service
 
@@ -61,4 +60,4 @@ def deploy_ray_service(
         "readyTimeoutSeconds": stack.ready_timeout_seconds,
     }
     waits = pulumi.ResourceOptions(depends_on=[service], parent=service)
-    return RayServiceReady("ray-service-ready", access, inputs, waits)
+    RayServiceReady("ray-service-ready", access, inputs, waits)

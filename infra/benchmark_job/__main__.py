@@ -1,6 +1,5 @@
 """`python -m infra.benchmark_job`: run, results. Both read a stack's outputs as JSON on standard input."""
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from benchmarks.command_line import INTERRUPTED, fail, nobody_listens, one_line_endings
 from benchmarks.process import endings_as_interrupt
 from infra.benchmark_job import measure
 from infra.benchmark_job.kube_api import PROBLEMS
 from infra.benchmark_job.outputs import read_outputs
-
-INTERRUPTED = 130
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 console = Console()
@@ -40,26 +38,15 @@ def results(results: Results = Path("results")) -> None:
 
 def main(command: Callable[[], object] = app) -> None:
     """Run a command: what the user can put right is one line on standard error; exit codes as `benchmarks`."""
-    try:
-        with endings_as_interrupt():
-            command()
-    except measure.JobFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.code)
-    except PROBLEMS as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except measure.Interrupted as left:
-        _say_if_anybody_listens(str(left))
-        sys.exit(INTERRUPTED)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as error:  # a full disk, a file taken away
-        print(f"error: {error.strerror}: {error.filename or 'while writing'}", file=sys.stderr)
-        sys.exit(1)
+    with one_line_endings(*PROBLEMS):
+        try:
+            with endings_as_interrupt():
+                command()
+        except measure.JobFailed as error:
+            fail(str(error), error.code)
+        except measure.Interrupted as left:
+            _say_if_anybody_listens(str(left))
+            sys.exit(INTERRUPTED)
 
 
 def _say_if_anybody_listens(text: str) -> None:
@@ -67,7 +54,7 @@ def _say_if_anybody_listens(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nobody_listens()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from infra.benchmark_job.reader_pod import READER, reader_pod, results_folder
 from infra.benchmark_job.view import View
 
 _RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-_ATTEMPTS = 3
+_ATTEMPTS = 3  # a broken connection seldom breaks twice in a row; what fails three times has another cause
 _REPORT = "report.html"  # written again here, so it may differ
 
 
@@ -70,7 +70,10 @@ class _Volume:
         """Ids of all runs, oldest first."""
         # The parent, so that a stack that has never been measured is no error.
         parent, name = self._folder.rsplit("/", 1)
-        found = self._ask("find", parent, "-mindepth", "3", "-maxdepth", "3", "-path", f"{parent}/{name}/*/run.json")
+        # ext4 keeps lost+found there, for root alone: find would fail on it.
+        elsewhere = ("-path", f"{parent}/lost+found", "-prune")
+        wanted = ("-path", f"{parent}/{name}/*/run.json", "-print")
+        found = self._ask("find", parent, "-maxdepth", "3", *elsewhere, "-o", *wanted)
         ids = [line.split("/")[-2] for line in found.splitlines()]
         return sorted(run for run in ids if _RUN_ID.match(run))
 

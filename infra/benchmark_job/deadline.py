@@ -6,10 +6,11 @@ from benchmarks.scenario import Scenario
 
 # Seconds. A Job's deadline counts from its creation: a node, a volume and an image of a gigabyte come first.
 _BEFORE_IT_RUNS = 1800
-# The first answer of a cold service took 50 s (benchmarks/priming.py), later ones far less.
-_A_WAKING_REQUEST = 30
-# AIPerf makes its prompts before it sends any: 2 min for 36 short ones on two busy cores (rehearsal).
-_PREPARING_A_RATE = 300
+# Measured on the CPU stack, the longest each: the first answers of a cold service (benchmarks/priming.py), and AIPerf
+# making 36 short prompts on two busy cores, which it does before it sends any.
+_A_WAKING_REQUEST = 50
+_PREPARING_A_RATE = 120
+# For what was not measured: the same with a large model, and prompts of thousands of tokens on a node of 8 cores.
 _MARGIN = 2
 
 

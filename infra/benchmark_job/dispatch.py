@@ -37,11 +37,8 @@ def benchmark(
     outputs = _outputs(stack)
     if "benchmark_job" in outputs:
         raise typer.Exit(measure.run(_with_secrets(stack), results, console, scenario, rates, resume))
-    options = ["--results", str(results), *(["--resume"] if resume else [])]
-    options += [
-        word for name, value in (("scenario", scenario), ("rates", rates)) if value for word in (f"--{name}", value)
-    ]
-    _measure_here(json.dumps(outputs["benchmark"]), options)
+    options = measure.run_options(scenario, rates, resume)
+    _measure_here(json.dumps(outputs["benchmark"]), ["--results", str(results), *options])
 
 
 @app.command()
@@ -55,9 +52,11 @@ def results(stack: Stack = None, results: Results = Path("results")) -> None:
 def _outputs(stack: str | None) -> dict[str, Any]:
     """The stack's outputs, secrets masked: most stacks have none, and then no passphrase is needed to read them."""
     outputs: Any = json.loads(_pulumi(stack))
-    if "benchmark" not in outputs and "benchmark_job" not in outputs:
-        raise _not_deployed()
-    return outputs
+    if "benchmark" in outputs or "benchmark_job" in outputs:
+        return outputs
+    if "nodes" in outputs:
+        raise BenchmarkError("this stack owns nodes and serves nothing; name one that is on them with STACK=")
+    raise BenchmarkError("this stack is not deployed; run pulumi up (or name another one with STACK=)")
 
 
 def _with_secrets(stack: str | None) -> Outputs:
@@ -69,12 +68,10 @@ def _pulumi(stack: str | None, *options: str) -> str:
     command = ["pulumi", "stack", "output", "--json", *options, *(["--stack", stack] if stack else [])]
     try:
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):  # Pulumi has said why, on standard error
-        raise _not_deployed() from None
-
-
-def _not_deployed() -> BenchmarkError:
-    return BenchmarkError("no deployed stack to measure; run pulumi up (or name one with STACK=)")
+    except OSError:
+        raise BenchmarkError('there is no pulumi on PATH; run `make tools && eval "$(make -s env)"`') from None
+    except subprocess.CalledProcessError:  # it has said why, on standard error
+        raise BenchmarkError("Pulumi does not say what is deployed; its own words are above") from None
 
 
 def _measure_here(target: str, options: list[str]) -> None:

@@ -79,7 +79,7 @@ def look_back(jobs: Jobs, job: Json) -> Outcome:
     state = job_state(job, pod, BENCHMARK)
     log = Log()
     with contextlib.suppress(*PROBLEMS):  # its node may be gone, and the log with it
-        for line in _log_text(jobs, pod).splitlines():
+        for line in _log_lines(jobs, pod):
             log.take(line)
     return Outcome(state.code, state.reason, log) if isinstance(state, Ended) else Outcome(None, "", log)
 
@@ -153,7 +153,7 @@ class _Follower:
         """The rest of the log; and wait for the Job to finish too, so that the next one may start at once."""
         limit_s, whole = self.patience.settle_s, False
         with contextlib.suppress(*PROBLEMS):  # its node may be gone, and the log with it
-            for line in self._patiently(lambda: _log_text(self.jobs, self.pod), limit_s).splitlines()[self.log.lines :]:
+            for line in self._patiently(lambda: _log_lines(self.jobs, self.pod), limit_s)[self.log.lines :]:
                 self._take(line)
             whole = self.log.lines > 0
         limit = time.monotonic() + limit_s
@@ -181,6 +181,10 @@ class _Follower:
             time.sleep(self.patience.poll_s)
 
 
-def _log_text(jobs: Jobs, pod: Json | None) -> str:
-    """The whole log; nothing where there is no pod. Raises ResourceError."""
-    return jobs.api.text(jobs.log_path(pod), container=BENCHMARK) if pod else ""
+def _log_lines(jobs: Jobs, pod: Json | None) -> list[str]:
+    """The whole log; nothing where there is no pod. Raises ResourceError.
+
+    Counted as the stream's lines are: str.splitlines() also breaks at what progress bars are made of.
+    """
+    lines = jobs.api.text(jobs.log_path(pod), container=BENCHMARK).split("\n") if pod else []
+    return lines[:-1] if lines and not lines[-1] else lines

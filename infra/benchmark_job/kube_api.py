@@ -11,7 +11,7 @@ import urllib3
 from kubernetes.client.exceptions import ApiException
 
 from benchmarks.errors import BenchmarkError
-from infra.benchmark_job.outputs import Access
+from infra.benchmark_job.outputs import ClusterAccess
 from infra.provider.kubernetes_api import KubernetesApi, Unavailable
 from infra.provider.resource import ResourceError
 
@@ -24,7 +24,7 @@ _CONNECT_S = 10.0
 class KubeApi(KubernetesApi):
     """One cluster. Raises ResourceError in one line, Unavailable for what may pass."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: ClusterAccess) -> None:
         super().__init__(access.kubeconfig, access.context)
 
     @property

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.command_line import TO_PUT_RIGHT, UNUSABLE, USABLE
 from benchmarks.errors import BenchmarkError
 from benchmarks.preflight import check_results_folder
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
-from benchmarks.scenario import Scenario, find_scenario
+from benchmarks.scenario import find_scenario
 from benchmarks.terminal import faults, print_summary
 from infra.benchmark_job.copy_runs import copy_runs
 from infra.benchmark_job.deadline import deadline_seconds
@@ -19,9 +20,6 @@ from infra.benchmark_job.job import Jobs
 from infra.benchmark_job.kube_api import PROBLEMS, Json, KubeApi
 from infra.benchmark_job.outputs import Outputs
 from infra.benchmark_job.view import View
-
-# Exit codes of `python -m benchmarks run`.
-USABLE, TO_PUT_RIGHT, UNUSABLE = 0, 1, 3
 
 
 class Interrupted(Exception):
@@ -33,10 +31,11 @@ def run(
 ) -> int:
     """Start a benchmark and see it to its end; its exit code. Raises BenchmarkError, ResourceError, Interrupted."""
     check_results_folder(results)
-    chosen = _scenario(scenario or outputs.benchmark_job.scenario, rates)
+    # So that a wrong name or rate is found here and not by a pod.
+    chosen = find_scenario(scenario or outputs.benchmark_job.scenario).at(rates)
     jobs = Jobs(KubeApi(outputs.cluster), outputs.benchmark_job)
     cronjob = jobs.template()
-    job = jobs.start(cronjob, _arguments(scenario, rates, resume), deadline_seconds(chosen))
+    job = jobs.start(cronjob, run_options(scenario, rates, resume), deadline_seconds(chosen))
     return _see_to_its_end(jobs, cronjob, job, results, console)
 
 
@@ -135,19 +134,8 @@ def _open(path: Path) -> RunDirectory | None:
         return None
 
 
-def _scenario(name: str, rates: str | None) -> Scenario:
-    """What will be measured, so that a wrong name or rate is found here and not by a pod."""
-    scenario = find_scenario(name)
-    if rates is None:
-        return scenario
-    try:
-        numbers = [float(rate) for rate in rates.split(",")]
-    except ValueError:
-        raise BenchmarkError(f"--rates {rates!r}: give numbers with commas between them, such as 0.5,1") from None
-    return scenario.with_rates(numbers)
-
-
-def _arguments(scenario: str | None, rates: str | None, resume: bool) -> Sequence[str]:
+def run_options(scenario: str | None, rates: str | None, resume: bool) -> list[str]:
+    """The same choice on the command line of `python -m benchmarks run`."""
     named = [
         word for option, value in (("--scenario", scenario), ("--rates", rates)) if value for word in (option, value)
     ]

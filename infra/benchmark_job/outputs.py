@@ -25,7 +25,7 @@ class Place(_Output):
     scenario: str
 
 
-class Access(_Output):
+class ClusterAccess(_Output):
     """kubeconfig: a path, empty for kubectl's own default, or the content. context: empty for its current one."""
 
     kubeconfig: str = Field(default="", repr=False)
@@ -36,7 +36,7 @@ class Outputs(_Output):
     """Both together."""
 
     benchmark_job: Place
-    cluster: Access
+    cluster: ClusterAccess
 
 
 def read_outputs(text: str) -> Outputs:

@@ -16,7 +16,10 @@ from infra.provider.kubernetes_api import Unavailable
 from serving.kubernetes_names import BENCHMARK, RESULTS, labels
 
 READER = "reader"
-# Seconds. The first is the bound for a pod that nobody removes, because this program was killed; a copy takes minutes.
+# Seconds. _LIFE: the bound for a pod that nobody removes, because this program was killed; a copy takes minutes.
+# _TO_START: the volume may still hang on a node that is gone; Kubernetes takes it from there after 6 minutes (1.34,
+# attach_detach_controller.go, ReconcilerMaxWaitForUnmountDuration), and then the pod has to be made.
+# _STUCK: the kubelet has tried three times to pull the image (it waits 10 s and 20 s; 1.34, kubelet.go).
 _LIFE = 3600
 _TO_START = 600
 _STUCK = 60
@@ -55,7 +58,8 @@ def manifest(cronjob: Json, stack: str, claim: str) -> Json:
         "command": ["sleep", str(_LIFE)],
         "securityContext": container.get("securityContext", {}),
         "volumeMounts": [{**mount, "readOnly": True}],
-        # tar and gzip use a core while they copy; a system node has that to spare.
+        # tar and gzip use a core while they copy; a system node has that to spare. They need a few megabytes, and the
+        # files that they read count as the container's too, until the kernel takes them back.
         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
     }
     if "imagePullPolicy" in container:

@@ -8,17 +8,20 @@ real refresh finds, and how long contracted nodes take are not known.
 import ipaddress
 import os
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pulumi
 
 from infra.cluster.access import KubernetesAccess
+from infra.one_line import end_with
 from serving.cluster import DoksCluster as DoksSettings
 from serving.errors import ConfigError
-from tools.toolchain.versions import versions
+from serving.versions import versions
 
 if TYPE_CHECKING:  # its import takes a second or more, which only stacks on DOKS may pay
     from pulumi_digitalocean import Firewall, KubernetesCluster, KubernetesNodePool, Vpc
+    from pulumi_digitalocean.outputs import KubernetesClusterKubeConfig
 
 SYSTEM_POOL = "system"  # DOKS labels nodes with their pool's name; serving/node_profiles.yaml selects this one
 GPU_POOL = "mi325x"
@@ -52,8 +55,9 @@ class DoksCluster(pulumi.ComponentResource):
         cluster = self._cluster(name, settings, version, vpc)
         firewall = self._firewall(name, settings, cluster)
         pool = self._gpu_pool(name, settings, nodes, cluster, firewall)
-        kubeconfig = pulumi.Output.secret(cluster.kube_configs.apply(lambda configs: configs[0].raw_config or ""))
-        self.access = KubernetesAccess(kubeconfig, waits=True, depends_on=[cluster, firewall, pool])
+        kubeconfig = pulumi.Output.secret(cluster.kube_configs.apply(_kubeconfig))
+        owner = pulumi.get_stack()
+        self.access = KubernetesAccess(kubeconfig, owner=owner, waits=True, depends_on=[cluster, firewall, pool])
         self.register_outputs({"clusterId": cluster.id, "endpoint": cluster.endpoint})
 
     def _options(self, **more: object) -> pulumi.ResourceOptions:
@@ -149,6 +153,15 @@ class DoksCluster(pulumi.ComponentResource):
             # The firewall first: no node of this pool is ever without it.
             opts=self._options(custom_timeouts=limits, depends_on=[firewall]),
         )
+
+
+def _kubeconfig(configs: "Sequence[KubernetesClusterKubeConfig]") -> str:
+    """The cluster's own. An empty one would be taken for the user's default cluster by whoever reads it later."""
+    content = configs[0].raw_config if configs else None
+    if not content:
+        how = "`pulumi refresh --target '**:KubernetesCluster::**'`, then `pulumi up`"
+        end_with(f"DigitalOcean gave no kubeconfig for the cluster; run {how}")
+    return content
 
 
 def _check_token() -> None:

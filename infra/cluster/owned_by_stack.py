@@ -1,13 +1,22 @@
 """The cluster of another stack of this project, which owns the nodes and outlives this one."""
 
+from typing import Any
+
 import pulumi
 
 from infra.cluster.access import KubernetesAccess
+from infra.one_line import end_with
 from serving.cluster import StackCluster
 
 
 def cluster_of_stack(cluster: StackCluster) -> KubernetesAccess:
     """Read that stack's output `cluster`. Pulumi fails with one line when there is no such stack."""
     name = f"{pulumi.get_organization()}/{pulumi.get_project()}/{cluster.stack}"
-    access = pulumi.StackReference("nodes", stack_name=name).require_output("cluster")
-    return KubernetesAccess(kubeconfig=pulumi.Output.secret(access.apply(lambda it: it["kubeconfig"])))
+
+    def kubeconfig(output: Any) -> str:
+        if not (output or {}).get("kubeconfig"):
+            end_with(f"pd-mi325x:cluster.stack: {cluster.stack} has no nodes yet; run `pulumi up` in it")
+        return output["kubeconfig"]
+
+    found = pulumi.StackReference("nodes", stack_name=name).get_output("cluster")
+    return KubernetesAccess(pulumi.Output.secret(found.apply(kubeconfig)), owner=cluster.stack)

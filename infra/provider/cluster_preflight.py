@@ -1,10 +1,10 @@
 """Whether a cluster is fit for a stack, found out before anything is put there.
 
-Inputs: kubeconfig, context, stack, namespace, wait, timeoutSeconds, nodes (for engine pods), gpuResource, gpusPerNode,
-engineCpu, engineMemory, rdmaResources {name: count}, tolerations, nodeSelector, systemNodeSelector, headCpu,
-headMemory, rayOperator {install, version, namespace, stack (that owns it, or empty)}, network, attachments,
-hostDevices {name: device}, nicClusterPolicy (whether this stack makes one), monitoring, needsStorageClass,
-storageClass, persistentVolume (whether this stack makes one).
+Inputs: kubeconfig, context, contextChosen (false: it is only the kubeconfig's current one), stack, namespace, wait,
+timeoutSeconds, nodes (for engine pods), gpuResource, gpusPerNode, engineCpu, engineMemory, rdmaResources {name: count},
+tolerations, nodeSelector, systemNodeSelector, headCpu, headMemory, rayOperator {install, version, namespace, stack
+(that owns it, or empty)}, network, attachments, hostDevices {name: device}, nicClusterPolicy (whether this stack makes
+one), monitoring, storageClass, persistentVolume (whether this stack makes one).
 Outputs: none.
 
 Nodes that are there already are checked in every preview. With `wait` they come with the same update: then they are
@@ -28,6 +28,7 @@ _CHECKS = (
     services.monitoring,
 )
 _NOTES = (nodes.notes, kuberay.notes)
+# Each look reads the whole cluster, and nodes join in minutes: what comes is seen soon enough, and nobody is burdened.
 _POLL_SECONDS = 5.0
 
 
@@ -38,6 +39,8 @@ class ClusterPreflight:
         self._notes: list[str] = []  # of the last check, said when the resource is made: a check cannot say anything
 
     def check(self, olds: Properties, news: Properties) -> list[str]:
+        if moved := _moved(olds, news):
+            return [moved]
         try:
             api = KubernetesApi(news["kubeconfig"], news["context"])
             if news["wait"]:
@@ -92,6 +95,17 @@ class ClusterPreflight:
             if operation.elapsed > limit:
                 raise ResourceError("\n".join([f"the cluster is not ready after {limit} s:", *found]))
             operation.wait(found[0], _POLL_SECONDS)
+
+
+def _moved(olds: Properties, news: Properties) -> str:
+    """`kubectl config use-context` does not move a stack to another cluster: somebody has to say that they want it."""
+    before, now = olds.get("context"), news["context"]
+    if news["contextChosen"] or not before or before == now:
+        return ""
+    return (
+        f"context: this stack is deployed through context {before!r}, and the current one of {news['kubeconfig']} is "
+        f"{now or 'none'!r}; set cluster.context to {before!r}, or to another one to move the stack"
+    )
 
 
 def _look(api: KubernetesApi, olds: Properties, news: Properties) -> tuple[list[str], list[str]]:

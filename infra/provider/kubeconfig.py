@@ -10,7 +10,9 @@ import yaml
 
 from infra.provider.resource import ResourceError
 
-_CONNECTIONS = 16  # kept open; a preflight asks that many things at once
+# Kept open, and so many things a preflight asks at once (gather.py): about 100 of them then take 1.0 to 1.5 s where a
+# round trip takes 0.1 s (measured, docs/reference/preflight.md).
+CONNECTIONS = 16
 _DOKS = ".k8s.ondigitalocean.com"
 Json = dict[str, Any]
 
@@ -29,13 +31,26 @@ class Connection(NamedTuple):
 
 def connect(kubeconfig: str, context: str) -> Connection:
     """`kubeconfig`: a path or the content of a file; empty: $KUBECONFIG, else ~/.kube/config. Raises ResourceError."""
-    is_content = "\n" in kubeconfig or kubeconfig.lstrip().startswith("{")
-    source = "the kubeconfig" if is_content else f"kubeconfig {_path(kubeconfig)}"
-    document = _parse(kubeconfig, source) if is_content else _read(_path(kubeconfig))
+    content = is_content(kubeconfig)
+    source = "the kubeconfig" if content else f"kubeconfig {_path(kubeconfig)}"
+    document = _parse(kubeconfig, source) if content else _read(_path(kubeconfig))
     name, user_name, user, cluster = _select(document, context, source)
     server = str(cluster["server"])
-    client = _client(document if is_content else _path(kubeconfig), name, user, source)
-    return Connection(server, user_name or "nobody", source, _renewal(server, is_content, "exec" in user), client)
+    client = _client(document if content else _path(kubeconfig), name, user, source)
+    return Connection(server, user_name or "nobody", source, _renewal(server, content, "exec" in user), client)
+
+
+def is_content(kubeconfig: str) -> bool:
+    """Whether it is the text of a kubeconfig and not a path."""
+    return "\n" in kubeconfig or kubeconfig.lstrip().startswith("{")
+
+
+def current_context(path: str) -> str:
+    """The name of a file's current context; empty when there is none or no such file: connect() says what is wrong."""
+    try:
+        return str(_read(path).get("current-context") or "")
+    except ResourceError:
+        return ""
 
 
 def _path(kubeconfig: str) -> str:
@@ -96,10 +111,12 @@ def _by_name(document: Json, key: str, content: str) -> dict[str, Json]:
     return {entry.get("name", ""): entry.get(content) or {} for entry in reversed(found)}
 
 
-def _renewal(server: str, is_content: bool, has_plugin: bool) -> str:
+def _renewal(server: str, content: bool, has_plugin: bool) -> str:
     """How to get credentials that are valid again."""
-    if is_content:  # from the state of the stack that made the cluster
-        return "run `pulumi refresh` in the stack that owns the cluster"
+    if content:  # from the state of the stack that made the cluster
+        # Not a plain refresh: what is in the cluster cannot be read with credentials that have expired.
+        how = "`pulumi refresh --target '**:KubernetesCluster::**'`, then `pulumi up`"
+        return f"run {how} in the stack that owns the cluster"
     if _DOKS in server:  # DigitalOcean's kubeconfigs hold a token of 7 days unless their maker chose otherwise
         return "DOKS kubeconfigs expire after 7 days: doctl kubernetes cluster kubeconfig save CLUSTER"
     return "log in with its credential plugin again" if has_plugin else "get a new kubeconfig"
@@ -112,7 +129,7 @@ def _client(kubeconfig: Json | str, context: str, user: Json, source: str) -> An
     from urllib3 import disable_warnings
 
     # Without urllib3's three retries: they would make 40 s of the 10 s to connect, and hide the cause.
-    configuration = Configuration(connection_pool_maxsize=_CONNECTIONS, retries=False)
+    configuration = Configuration(connection_pool_maxsize=CONNECTIONS, retries=False)
     try:
         if isinstance(kubeconfig, str):
             load_kube_config(kubeconfig, context, client_configuration=configuration)

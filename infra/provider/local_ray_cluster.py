@@ -8,7 +8,6 @@ Outputs: address, serviceUrl, metricsUrls, tokenFile, directory, supervisor {pid
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,8 @@ import tomllib
 from pathlib import Path
 from threading import Lock
 
-from infra.provider.processes import HEAD_VARIABLE, Process, end_leftovers, started_for, supervisors
+from infra.provider.busy_ports import busy_ports
+from infra.provider.processes import HEAD_VARIABLE, Process, end_leftovers, shared_memory_of, started_for
 from infra.provider.ray_api import RayApi
 from infra.provider.resource import Operation, Properties, ResourceError
 
@@ -41,7 +41,7 @@ class LocalRayCluster:
         if not Path(news["python"]).exists():
             return ["the CPU runtime environment is missing; run: make toolchain"]
         ours = set(olds["ports"].values()) if olds else set()  # the listeners there are our own: seen to by _start
-        busy = _busy({name: port for name, port in news["ports"].items() if port not in ours})
+        busy = busy_ports({name: port for name, port in news["ports"].items() if port not in ours})
         return [busy] if busy else []
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:
@@ -82,7 +82,7 @@ class LocalRayCluster:
                 _stop(self._started_here.pop(), None)
 
     def _start(self, inputs: Properties, operation: Operation) -> Properties:
-        if busy := _busy(inputs["ports"]):
+        if busy := busy_ports(inputs["ports"]):
             raise ResourceError(busy)
         _make_model(inputs, operation)
         # Ray puts Unix sockets below its directory, and their paths may have 107 bytes: so a short one.
@@ -207,33 +207,17 @@ def _stop(outputs: Properties, operation: Operation | None) -> None:
     supervisor = _supervisor(outputs)
     if operation:
         operation.say("ending the Ray head", False)
+    shared_memory = shared_memory_of(outputs["directory"])
     if not supervisor.end(_STOP_SECONDS):
         raise ResourceError(f"the Ray head (process {supervisor.pid}) did not end within {_STOP_SECONDS:.0f} s")
     end_leftovers(outputs["directory"])
+    for file in shared_memory:
+        file.unlink(missing_ok=True)
     shutil.rmtree(outputs["directory"], ignore_errors=True)
 
 
 def _supervisor(outputs: Properties) -> Process:
     return Process(**outputs["supervisor"])
-
-
-def _busy(ports: dict[str, int]) -> str:
-    """Which of these ports are in use and what to do about it, or nothing."""
-    busy = [f"{port} ({name})" for name, port in sorted(ports.items(), key=lambda item: item[1]) if _in_use(port)]
-    if not busy:
-        return ""
-    heads = "".join(f"; a local Ray head runs as process {pid} (end it with kill {pid})" for pid in supervisors())
-    return f"ports in use: {', '.join(busy)}{heads}; free them or set cluster.portBase in the stack file"
-
-
-def _in_use(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
 
 
 def _last_line(text: str) -> str:

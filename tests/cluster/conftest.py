@@ -1,16 +1,24 @@
-"""A simulated Kubernetes cluster for the session, and a shell in its network."""
+"""A simulated Kubernetes cluster for the session, a shell in its network, and the checks before a deployment to it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes import client
 
+from infra.provider.cluster_preflight import ClusterPreflight
+from serving.versions import versions
+from tests.cluster.waiting import eventually
 from tests.shell import ROOT, Shell, copy_of_checkout
 from tools.rehearsal.cluster import SimulatedCluster
 from tools.toolchain import kubernetes_provider
 from tools.toolchain.items import path as toolchain_path
+
+Json = dict[str, Any]
+Check = Callable[..., str]
+NODES = 4  # with GPUs, in the session's cluster
+POOL = "doks.digitalocean.com/node-pool"
 
 
 class ClusterShell(Shell):
@@ -78,3 +86,52 @@ def cluster_shell(place: Path, cluster: SimulatedCluster) -> ClusterShell:
     shell = ClusterShell(checkout, place / "home", cluster)
     kubernetes_provider.put_into(place / "home" / "pulumi")
     return shell
+
+
+@pytest.fixture
+def preflight_inputs(cluster: SimulatedCluster, namespace: str) -> Json:
+    """A stack of DOKS nodes that takes all of them, as infra/cluster_preflight.py describes it to the provider."""
+    return {
+        "kubeconfig": str(cluster.outside_kubeconfig),
+        "context": "",
+        "contextChosen": True,
+        "stack": "pd-test",
+        "namespace": namespace,
+        "wait": False,
+        "timeoutSeconds": 60,
+        "nodes": NODES,
+        "gpuResource": "amd.com/gpu",
+        "gpusPerNode": 8,
+        "engineCpu": "132",
+        "engineMemory": "1062Gi",
+        "rdmaResources": {f"rdma/fabric{nic}": 1 for nic in range(8)},
+        "tolerations": [{"key": "amd.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "nodeSelector": {POOL: "mi325x"},
+        "systemNodeSelector": {POOL: "system"},
+        "headCpu": "4",
+        "headMemory": "10Gi",
+        "rayOperator": {
+            "install": "preinstalled",
+            "version": versions()["kuberay"]["version"],
+            "namespace": "kuberay",
+            "stack": "",
+        },
+        "network": "host",
+        "attachments": [],
+        "hostDevices": {},
+        "nicClusterPolicy": False,
+        "monitoring": "none",
+        "storageClass": "",
+        "persistentVolume": False,
+    }
+
+
+@pytest.fixture
+def lacks(preflight_inputs: Json) -> Check:
+    """All lines of one check, with these inputs changed."""
+
+    def check(**changes: Any) -> str:
+        return "\n".join(ClusterPreflight().check({}, {**preflight_inputs, **changes}))
+
+    eventually(lambda: check() == "", "the cluster is free again after another test")
+    return check

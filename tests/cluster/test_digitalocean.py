@@ -1,5 +1,6 @@
 """From nothing on DigitalOcean, played by a stand-in: nodes, service, benchmark; a pool that outlives its stacks."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,8 +97,13 @@ def test_two_topologies_after_each_other_on_a_pool_of_another_stack(person: Shel
         destroy = person.run("pulumi destroy --yes", 300)
         assert destroy.ok, destroy.text
         assert nodes(empty) == pool, "a topology stack took nodes along that it does not own"
+        way_in = "pulumi stack output kubeconfig --show-secrets --stack mi325x-4node > FILE"
+        assert way_in in destroy.text, destroy.text
+        assert f"kubectl --kubeconfig FILE delete namespace/{name}" in destroy.text, destroy.text
 
     assert person.run("pulumi stack select mi325x-4node").ok
     destroy = person.run("pulumi destroy --yes", 300)
     assert destroy.ok, destroy.text
     assert nodes(empty) == []
+    for name in ("pd-2p1d", "agg-4"):  # their results, on disks that DigitalOcean keeps
+        assert re.search(rf"doctl compute volume delete \S+  # {name}/results", destroy.text), destroy.text

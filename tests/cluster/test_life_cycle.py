@@ -5,7 +5,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import pytest
 import yaml
 
 from infra.provider.kubernetes_api import KubernetesApi
@@ -18,6 +20,7 @@ from tools.rehearsal.landing import faults
 from tools.rehearsal.stack import look
 
 NAME = "life"
+CHART = Path(__file__).with_name("charts") / "operator"
 
 
 @contextmanager
@@ -123,6 +126,29 @@ def test_what_somebody_else_has_in_the_namespace_is_left_alone(shell: ClusterShe
         api.delete(f"/api/v1/namespaces/{place}")
 
 
+def test_a_namespace_of_somebody_else_is_not_made_the_operators(shell: ClusterShell) -> None:
+    """The stack would label it as its own, and `destroy` delete it with all that is in it."""
+    api, place = api_of(shell), "theirs"
+    api.post("/api/v1/namespaces", {"metadata": {"name": place}})
+    try:
+        write_stack(shell, "tenant", topology="1p1d", rayOperator={"chart": str(CHART), "namespace": place})
+        up = shell.run("pulumi up --yes")
+        assert_one_clear_line(up, f"namespace {place}", "rayOperator.namespace", "not this stack's")
+        there = api.get(f"/api/v1/namespaces/{place}")
+        assert there
+        assert "app.kubernetes.io/instance" not in there["metadata"]["labels"]
+    finally:
+        api.delete(f"/api/v1/namespaces/{place}")
+
+
 def test_a_name_that_kubernetes_does_not_take(shell: ClusterShell) -> None:
     write_stack(shell, "PD.x", topology="1p1d")
     assert_one_clear_line(shell.run("pulumi preview"), "pd-mi325x:namespace", "PD.x")
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system"])
+def test_a_stack_whose_name_is_a_namespace_of_the_cluster(shell: ClusterShell, name: str) -> None:
+    write_stack(shell, name, shipped="pd-1p1d")
+    assert_one_clear_line(shell.run("pulumi preview"), "pd-mi325x:namespace", name, "the cluster's own")
+    write_stack(shell, name, namespace="mine")
+    assert shell.run("pulumi preview").ok

@@ -26,7 +26,9 @@ FAILED = {
             "imageID": "",
             "ready": False,
             "restartCount": 0,
-            "state": {"terminated": {"exitCode": 1, "reason": "Error", "message": "error: 'main' is not a commit"}},
+            "state": {
+                "terminated": {"exitCode": 1, "reason": "Error", "message": f"error: {OTHER_COMMIT!r} is not a commit"}
+            },
         }
     ],
 }
@@ -101,7 +103,7 @@ def test_a_download_that_fails_says_why_and_the_next_update_tries_again(
     piece: Piece, core: Any, batch: Any, cluster: SimulatedCluster
 ) -> None:
     cluster.pods.play(Play("weights-download-*", piece.namespace))  # runs until this test ends it
-    piece.settings(weights={**NFS, "revision": "main"})
+    piece.settings(weights={**NFS, "revision": OTHER_COMMIT})
     process = piece.shell.start("pulumi up --yes --skip-preview --non-interactive --color never")
 
     def running() -> Any:
@@ -115,7 +117,7 @@ def test_a_download_that_fails_says_why_and_the_next_update_tries_again(
     text, _ = process.communicate(timeout=30)
     assert process.returncode != 0, text
     assert "[BackoffLimitExceeded]" in text, text
-    assert "'main' is not a commit" in text, text
+    assert f"{OTHER_COMMIT!r} is not a commit" in text, text
 
     cluster.pods.play(Play("weights-download-*", piece.namespace, outcome="succeeded"))
     again = piece.pulumi("up --yes --skip-preview")

@@ -1,10 +1,6 @@
 """What a user sees when an application cannot start, on the real Ray."""
 
-import os
-import signal
-
 from tests.local.conftest import destroy, new_deployment
-from tests.local.deployment import processes_of
 from tests.shell import Shell, assert_one_clear_line
 
 
@@ -25,18 +21,3 @@ def test_an_application_that_never_becomes_healthy_shows_its_real_reason(user: S
         assert broken.ray().applications() == {}
     finally:
         destroy(broken)
-
-
-def test_a_head_whose_supervisor_was_killed_is_found_again_and_ended(user: Shell) -> None:
-    """kill -9 on the supervisor leaves Ray and the engines running: the next `pulumi destroy` ends them all."""
-    engine = {"all": {"max_model_len": 2048, "enforce_eager": True}}
-    orphaned = new_deployment(user, "local-agg-2", topology="agg-1", engine=engine)
-    try:
-        orphaned.pulumi("up --yes", 900)
-        before = orphaned.head()
-        os.kill(before["supervisor"]["pid"], signal.SIGKILL)
-        assert any("VLLM" in process for process in processes_of(before["directory"]))
-        orphaned.pulumi("refresh --yes")
-        assert orphaned.head()["directory"] == before["directory"], "refresh forgot processes that are still running"
-    finally:
-        destroy(orphaned)

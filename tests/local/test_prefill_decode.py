@@ -1,13 +1,14 @@
 """The prefill/decode stack on real Ray, vLLM and NIXL, from a shell as a user types it."""
 
 import json
+import re
 import time
 from pathlib import Path
 
 from serving.kv_bytes import kv_bytes_moved
 from serving.models import REHEARSAL
 from serving.stack_files import load_stack
-from tests.local.conftest import PD
+from tests.local.conftest import PD, SHORT
 from tests.local.deployment import PROMPT_LENGTHS, Deployment
 from tests.shell import assert_one_clear_line
 
@@ -51,31 +52,26 @@ def test_every_block_of_every_prompt_crosses_through_nixl(pd: Deployment) -> Non
     assert pd.counter_reaches("ray_pd_kv_bytes_transferred_total", counted + expected) == counted + expected
 
 
-def test_make_benchmark_proves_the_kv_and_writes_a_report(pd: Deployment) -> None:
-    measured = pd.shell.run(f"make benchmark STACK={PD} RATES=1.5", 600)
-    # On a busy machine the load itself may be found unusable, which the command says and fails with; the KV may not.
-    assert measured.ok or "fault 1.5 req/s" in measured.text, measured.text
-    run = _latest_run(pd)
-    kv = json.loads((run / "rates" / "1.5" / "summary.json").read_text())["kv"]
-    assert kv["verdict"] == "proven"
-    assert kv["counted_bytes"] == kv["expected_bytes"] > 0
-    assert kv["counted_transfers"] == kv["requests"]
-    assert set(kv["failures"].values()) == {0}
-    assert (run / "report.html").stat().st_size > 10_000
-
-
-def test_ctrl_c_in_the_benchmark_leaves_nothing_running_and_resumes(pd: Deployment) -> None:
-    command = f"make benchmark STACK={PD} RATES=1,1.5"
+def test_a_benchmark_interrupted_and_resumed_proves_the_kv_and_writes_a_report(pd: Deployment) -> None:
+    command = f"make benchmark STACK={PD} SCENARIO={SHORT} RATES=1,1.5"
     stopped = pd.shell.interrupt(f"exec {command}", after="2 of 2", seconds=600)
     assert stopped.code != 0
     run = _latest_run(pd)
     assert _processes_naming(str(run)) == []
     assert (run / "rates" / "1" / "summary.json").exists()
     assert not (run / "rates" / "1.5" / "summary.json").exists()
+
     resumed = pd.shell.run(f"{command} RESUME=1", 600)
-    assert "proven" in resumed.text, resumed.text
+    # On a busy machine the load itself may be found unusable, which the command says and fails with; the KV may not.
+    assert resumed.ok or re.search(r"fault 1(\.5)? req/s", resumed.text), resumed.text
     assert _latest_run(pd) == run
-    assert (run / "rates" / "1.5" / "summary.json").exists()
+    for rate in ("1", "1.5"):
+        kv = json.loads((run / "rates" / rate / "summary.json").read_text())["kv"]
+        assert kv["verdict"] == "proven"
+        assert kv["counted_bytes"] == kv["expected_bytes"] > 0
+        assert kv["counted_transfers"] == kv["requests"]
+        assert set(kv["failures"].values()) == {0}
+    assert (run / "report.html").stat().st_size > 10_000
 
 
 def test_a_second_decode_replica_starts_beside_the_first(pd: Deployment) -> None:
@@ -106,16 +102,15 @@ def test_drift_is_seen_and_a_decode_that_computes_prefill_itself_is_found_out(pd
     drift = pd.shell.run(f"pulumi refresh --preview-only --expect-no-changes --stack {PD}")
     assert not drift.ok
 
-    measured = pd.shell.run(f"make benchmark STACK={PD} RATES=1.5", 600)
+    measured = pd.shell.run(f"make benchmark STACK={PD} SCENARIO={SHORT} RATES=1.5", 600)
     assert measured.code != 0
     kv = json.loads((_latest_run(pd) / "rates" / "1.5" / "summary.json").read_text())["kv"]
     assert kv["verdict"] != "proven"
     assert kv["reasons"], "the report has to say why"
     assert " proven" not in measured.text.replace("not proven", "")
 
-    ray.deploy([], {"host": "127.0.0.1", "port": pd.port_base})  # killed behind Pulumi's back
-    assert "1 deleted" in pd.pulumi("refresh --yes")
-    pd.pulumi("up --yes", 900)
+    pd.pulumi("up --yes --refresh", 900)
+    assert pd.ray().applications()["llm"]["deployed_app_config"] == ours
     before = pd.counter("ray_pd_kv_transfers_total")
     pd.answers()
     assert pd.counter_reaches("ray_pd_kv_transfers_total", before + 20) == before + 20

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from infra.provider.kubeconfig import CONNECTIONS
 from infra.provider.kubernetes_api import Forbidden, Json, KubernetesApi
 from infra.provider.preflight import names
-from infra.provider.preflight.facts import ATTACHMENTS, NVIDIA, PROMETHEUS, RAY, Access, Facts
+from infra.provider.preflight.facts import ATTACHMENTS, NVIDIA, PROMETHEUS, RAY, Facts, Permission
 from infra.provider.preflight.network import foreign_attachments
 from infra.provider.preflight.permissions import needed
 from infra.provider.resource import Properties
 
-_AT_ONCE = 16
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SCHEDULED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 # The label that KubeRay's chart gives the operator's deployment, and the one that its kustomization gives.
@@ -21,7 +21,7 @@ _OPERATOR = "app.kubernetes.io/name in (kuberay-operator, kuberay)"
 def gather(api: KubernetesApi, inputs: Properties, own_operator: str) -> Facts:
     """Look at the cluster. Raises ResourceError: unreachable, or credentials that it does not accept."""
     version = api.get("/version") or {}  # alone: an unreachable API shall be one failure after one time limit
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
 
         def ask[Answer](call: Callable[..., Answer], *args: Any, **query: Any) -> Future[Answer | None]:
             return pool.submit(_if_allowed, call, *args, **query)
@@ -32,6 +32,7 @@ def gather(api: KubernetesApi, inputs: Properties, own_operator: str) -> Facts:
         schema = ask(api.get, f"/openapi/v3/apis/{RAY}")
         operators = ask(api.list, "/apis/apps/v1/deployments", labelSelector=_OPERATOR)
         namespace = ask(api.get, f"/api/v1/namespaces/{inputs['namespace']}")
+        operator_home = ask(api.get, f"/api/v1/namespaces/{inputs['rayOperator']['namespace']}")
         groups = {group: ask(api.get, f"/apis/{group}") for group in (RAY, ATTACHMENTS, NVIDIA, PROMETHEUS)}
         policies = ask(api.list, f"/apis/{NVIDIA}/nicclusterpolicies")
         classes = ask(api.list, "/apis/storage.k8s.io/v1/storageclasses")
@@ -48,6 +49,7 @@ def gather(api: KubernetesApi, inputs: Properties, own_operator: str) -> Facts:
             operators=operators.result(),
             own_operator=own_operator,
             namespace=namespace.result(),
+            operator_namespace=operator_home.result(),
             named={name: answer.result() for name, answer in named.items()},
             attachments={name for name, answer in attachments.items() if answer.result() is not None},
             nic_policies=policies.result(),
@@ -68,7 +70,7 @@ def _if_allowed[Answer](call: Callable[..., Answer], *args: Any, **query: Any) -
         return None
 
 
-def _allowed(api: KubernetesApi, access: Access) -> bool:
+def _allowed(api: KubernetesApi, access: Permission) -> bool:
     resource, _, part = access.resource.partition("/")
     attributes = {"group": access.group, "resource": resource, "subresource": part}
     attributes |= {"verb": access.verb, "namespace": access.namespace}

@@ -27,9 +27,10 @@ def lacks(inputs: Properties, facts: Facts) -> list[str]:
             f"KubeRay: the definition of rayservices.ray.io does not know {', '.join(missing)}, it is of an older "
             f"release; {_fix(operator)}"
         )
-    ours = [entry for entry in facts.operators or [] if _looks_after(entry, home)]
-    if facts.operators and not ours:
-        where = ", ".join(f"{_where(entry)} ({', '.join(_watched(entry))})" for entry in facts.operators)
+    operators = _staying(facts)
+    ours = [entry for entry in operators if _looks_after(entry, home)]
+    if operators and not ours:
+        where = ", ".join(f"{_where(entry)} ({', '.join(_watched(entry))})" for entry in operators)
         found.append(f"KubeRay: no operator looks after namespace {home}, only those in {where}; {_fix(operator)}")
     if ours and not any(_version(entry) in (operator["version"], "") for entry in ours):
         there = ", ".join(f"{_version(entry)} in namespace {_where(entry)}" for entry in ours)
@@ -39,14 +40,19 @@ def lacks(inputs: Properties, facts: Facts) -> list[str]:
 
 def notes(inputs: Properties, facts: Facts) -> list[str]:
     """An operator that cannot be seen may run elsewhere, or be hidden by missing permissions."""
-    if inputs["rayOperator"]["install"] == "chart" or facts.operators:
+    if inputs["rayOperator"]["install"] == "chart" or _staying(facts):
         return []
-    why = (
-        "there is none with its usual label"
-        if facts.operators is not None
-        else f"{facts.user} may not list deployments"
-    )
+    why = "there is none with its usual label"
+    if facts.operators is None:
+        why = f"{facts.user} may not list deployments"
+    elif facts.operators:
+        why = f"the one in namespace {facts.own_operator} is this stack's, which the update removes"
     return [f"KubeRay: its operator was not seen ({why}); if it runs elsewhere all is well, else nothing will start"]
+
+
+def _staying(facts: Facts) -> list[Json]:
+    """The operators that were seen, less this stack's own: an update to `preinstalled` removes that one."""
+    return [entry for entry in facts.operators or [] if _where(entry) != facts.own_operator]
 
 
 def _in_the_way(other: Json, operator: dict[str, Any], home: str, facts: Facts) -> list[str]:

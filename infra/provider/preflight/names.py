@@ -1,36 +1,66 @@
 """Whose the namespace and the objects in it are. Pulumi's server-side apply takes over what has the right name."""
 
 from infra.provider.kubernetes_api import Json
-from infra.provider.preflight.facts import Facts
+from infra.provider.preflight.facts import ATTACHMENTS, PROMETHEUS, RAY, Facts, operator_apart
 from infra.provider.resource import Properties
+from serving.dashboards import dashboards
 from serving.kubernetes_names import (
     BENCHMARK,
     BENCHMARK_TARGET,
     HUGGING_FACE_TOKEN,
     METRICS_SERVICE,
+    OPERATOR,
     RAY_SERVICE,
     RESULTS,
+    dashboard_name,
 )
 
 _INSTANCE = "app.kubernetes.io/instance"
+_COMPONENT = "app.kubernetes.io/component"
 _OURS = ("app.kubernetes.io/name", "pd-mi325x")
 _CLAIM = f"PersistentVolumeClaim {RESULTS}"
 
 
 def paths(inputs: Properties) -> dict[str, str]:
-    """What this stack will make under a fixed name -> where it would be."""
-    core = f"/api/v1/namespaces/{inputs['namespace']}"
-    return {
-        f"RayService {RAY_SERVICE}": f"/apis/ray.io/v1/namespaces/{inputs['namespace']}/rayservices/{RAY_SERVICE}",
+    """What this stack will make under a name that does not say whose it is -> where it would be."""
+    home = f"namespaces/{inputs['namespace']}"
+    core = f"/api/v1/{home}"
+    made = {
+        f"RayService {RAY_SERVICE}": f"/apis/{RAY}/{home}/rayservices/{RAY_SERVICE}",
         f"Service {METRICS_SERVICE}": f"{core}/services/{METRICS_SERVICE}",
         f"ConfigMap {BENCHMARK_TARGET}": f"{core}/configmaps/{BENCHMARK_TARGET}",
         f"Secret {HUGGING_FACE_TOKEN}": f"{core}/secrets/{HUGGING_FACE_TOKEN}",
         _CLAIM: f"{core}/persistentvolumeclaims/{RESULTS}",
-        f"CronJob {BENCHMARK}": f"/apis/batch/v1/namespaces/{inputs['namespace']}/cronjobs/{BENCHMARK}",
+        f"CronJob {BENCHMARK}": f"/apis/batch/v1/{home}/cronjobs/{BENCHMARK}",
     }
+    for name in inputs["hostDevices"]:
+        path = f"/apis/{ATTACHMENTS}/{home}/network-attachment-definitions/{name}"
+        made[f"NetworkAttachmentDefinition {name}"] = path
+    if inputs["monitoring"] == "prometheus-operator":
+        made[f"PodMonitor {RAY_SERVICE}"] = f"/apis/{PROMETHEUS}/{home}/podmonitors/{RAY_SERVICE}"
+        made |= {f"ConfigMap {name}": f"{core}/configmaps/{name}" for name in map(dashboard_name, dashboards())}
+    return made
 
 
 def lacks(inputs: Properties, facts: Facts) -> list[str]:
+    """A namespace for the operator that is somebody else's, and one line at most about the stack's own."""
+    return [*_operator_namespace(inputs, facts), *_namespace(inputs, facts)]
+
+
+def _operator_namespace(inputs: Properties, facts: Facts) -> list[str]:
+    """`pulumi destroy` deletes it with all that is in it, so it has to be of this stack's making."""
+    operator, labels = inputs["rayOperator"], _labels(facts.operator_namespace)
+    if not operator_apart(inputs) or facts.operator_namespace is None:
+        return []
+    if (labels.get(_INSTANCE), labels.get(_COMPONENT)) == (inputs["stack"], OPERATOR):
+        return []
+    return [
+        f"namespace {operator['namespace']}, which rayOperator.namespace names, is there and not this stack's: destroy "
+        "would delete it; set rayOperator.namespace to one that is not there, or leave it out"
+    ]
+
+
+def _namespace(inputs: Properties, facts: Facts) -> list[str]:
     """A namespace of another stack, else objects of somebody else, else a claim that cannot become what is asked."""
     other = "set pd-mi325x:namespace to another one"
     labels = _labels(facts.namespace)

@@ -52,7 +52,7 @@ def monitoring(inputs: Properties, facts: Facts) -> list[str]:
 
 def storage(inputs: Properties, facts: Facts) -> list[str]:
     """A storage class for the volume of results."""
-    if not inputs["needsStorageClass"] or facts.storage_classes is None:
+    if facts.storage_classes is None:
         return []
     classes = {entry["metadata"]["name"]: entry["metadata"].get("annotations") or {} for entry in facts.storage_classes}
     there = f"there are: {', '.join(sorted(classes))}" if classes else "there is none at all"

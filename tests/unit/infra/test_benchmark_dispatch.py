@@ -34,11 +34,11 @@ class Make:
         program.write_text(f"#!{sys.executable}\n{PULUMI}", encoding="utf-8")
         program.chmod(0o755)
 
-    def __call__(self, answer: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def __call__(self, answer: Any, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
         (self._folder / "answer").write_text(json.dumps(answer), encoding="utf-8")
         environment = {
             **os.environ,
-            "PATH": f"{self._folder / 'bin'}:{os.environ['PATH']}",
+            "PATH": path or f"{self._folder / 'bin'}:{os.environ['PATH']}",
             "CALLS": str(self._folder / "calls"),
             "ANSWER": str(self._folder / "answer"),
         }
@@ -57,14 +57,27 @@ def make(tmp_path: Path) -> Make:
 
 
 @pytest.mark.parametrize("verb", ["benchmark", "results"])
-@pytest.mark.parametrize("answer", [None, {}])
-def test_no_deployed_stack_is_one_line(make: Make, verb: str, answer: Any) -> None:
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        (None, "Pulumi does not say what is deployed; its own words are above"),
+        ({}, "this stack is not deployed; run pulumi up (or name another one with STACK=)"),
+        ({"nodes": 4, "cluster": {}}, "this stack owns nodes and serves nothing; name one that is on them with STACK="),
+    ],
+)
+def test_nothing_to_measure_is_one_line(make: Make, verb: str, answer: Any, line: str) -> None:
     done = make(answer, verb, "--stack", "nope")
     assert done.returncode == 1
-    assert (
-        done.stderr.splitlines()[-1] == "error: no deployed stack to measure; run pulumi up (or name one with STACK=)"
-    )
+    assert done.stderr.splitlines()[-1] == f"error: {line}"
+    assert ("no stack selected" in done.stderr) is (answer is None)
     assert make.calls == ["stack output --json --stack nope"]
+
+
+def test_a_shell_without_pulumi_is_one_line(make: Make) -> None:
+    done = make({}, "benchmark", path="/nowhere")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: there is no pulumi on PATH; run `make tools")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_stack_that_is_not_on_kubernetes_is_measured_from_here(make: Make) -> None:

@@ -1,6 +1,7 @@
 """Following a Job through what Kubernetes and the network may do to it, told by a cluster that is a script."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,11 +75,17 @@ class Screen:
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
+        self._seen = ""
         self.view = View(Console(width=200))
 
     @property
     def lines(self) -> list[str]:
         return self._capsys.readouterr().out.splitlines()
+
+    @property
+    def text(self) -> str:
+        self._seen += self._capsys.readouterr().out
+        return self._seen
 
 
 @pytest.fixture
@@ -86,9 +93,9 @@ def screen(capsys: pytest.CaptureFixture[str]) -> Screen:
     return Screen(capsys)
 
 
-def followed(cluster: Any, screen: Screen) -> Outcome:
+def followed(cluster: Any, screen: Screen, patience: Patience = QUICK) -> Outcome:
     with screen.view as view:
-        return follow(cluster, {"metadata": {"name": "benchmark-1"}}, view, QUICK)
+        return follow(cluster, {"metadata": {"name": "benchmark-1"}}, view, patience)
 
 
 def test_a_stream_that_breaks_shows_every_line_once(screen: Screen) -> None:
@@ -98,6 +105,15 @@ def test_a_stream_that_breaks_shows_every_line_once(screen: Screen) -> None:
     outcome = followed(Cluster(RUNNING, RUNNING, ended(3), streams=(pieces, again), log=log), screen)
     assert screen.lines == log.splitlines()
     assert (outcome.code, outcome.log.run, outcome.log.last, outcome.shown) == (3, "the-run", "last", True)
+
+
+def test_a_progress_bar_is_one_line(screen: Screen) -> None:
+    """str.splitlines() breaks at its \\r and at others, of which the stream knows nothing: lines would come twice."""
+    log = "10 %\r50 %\r100 %\nform\x0cfeed\nlast\n"
+    cluster = Cluster(RUNNING, ended(0), streams=([log.encode()[:30]],), log=log)
+    assert followed(cluster, screen).log.lines == 3
+    assert screen.text.count("100 %") == screen.text.count("last") == 1
+    assert look_back(Cluster(ended(0), log=log), {"metadata": {"name": "benchmark-1"}}).log.lines == 3  # pyright: ignore[reportArgumentType]
 
 
 def test_a_log_without_a_last_line_end_is_shown_whole(screen: Screen) -> None:
@@ -135,7 +151,8 @@ def test_a_deleted_job_is_over(screen: Screen) -> None:
 
 def test_a_wait_is_said_when_its_reason_changes(screen: Screen) -> None:
     other = {"waiting": {"reason": "ErrImagePull", "message": "x"}}
-    followed(Cluster(PULLING, PULLING, other, other, PULLING, ended(0)), screen)
+    scenes = (PULLING, PULLING, other, other, PULLING, ended(0))
+    followed(Cluster(*scenes), screen, replace(QUICK, stuck_s=60))  # a busy machine is no reason to give up
     assert [line.split(": ")[2] for line in screen.lines] == ["ImagePullBackOff", "ErrImagePull", "ImagePullBackOff"]
 
 

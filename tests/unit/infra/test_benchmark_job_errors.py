@@ -16,7 +16,7 @@ import pytest
 from infra.benchmark_job.__main__ import main
 from infra.benchmark_job.job import Jobs
 from infra.benchmark_job.kube_api import KubeApi
-from infra.benchmark_job.outputs import Access
+from infra.benchmark_job.outputs import ClusterAccess
 from infra.provider.kubernetes_api import Unavailable
 
 TOKEN = "a-token-nobody-may-see"
@@ -157,7 +157,7 @@ def test_a_cluster_that_does_not_answer(fails: Fails) -> None:
 def test_an_expired_kubeconfig(fails: Fails, server: str, answers: Answers, verb: str) -> None:
     answers.given[CRONJOB] = (401, "Unauthorized")
     line = fails(outputs(server), verb)
-    assert "refused the credentials of me (401): expired or wrong; run `pulumi refresh` in the stack that owns" in line
+    assert "refused the credentials of me (401): expired or wrong; run `pulumi refresh --target " in line
 
 
 @pytest.mark.parametrize(
@@ -219,6 +219,6 @@ def test_a_tls_connection_that_breaks_off_may_pass() -> None:
     """A load balancer without an API server behind it, as while one restarts: who follows a Job waits for it."""
     with socket.create_server(("127.0.0.1", 0)) as door:
         threading.Thread(target=lambda: door.accept()[0].close(), daemon=True).start()
-        api = KubeApi(Access(kubeconfig=kubeconfig(f"https://127.0.0.1:{door.getsockname()[1]}")))
+        api = KubeApi(ClusterAccess(kubeconfig=kubeconfig(f"https://127.0.0.1:{door.getsockname()[1]}")))
         with pytest.raises(Unavailable):
             api.get(CRONJOB)

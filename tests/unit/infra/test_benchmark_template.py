@@ -8,9 +8,10 @@ import pytest
 
 from benchmarks.scenario import find_scenario
 from infra.benchmark_job.deadline import deadline_seconds
+from infra.benchmark_target import benchmark_target
 from infra.benchmark_template import benchmark_template, claim_spec, cron_job_spec
 from serving.stack import Stack, parse_stack
-from serving.weights import weights_volume
+from serving.weights import tokenizer_source, weights_volume
 
 IMAGES = {"engine": "registry.example.com/engine:1", "benchmark": "registry.example.com/benchmark:1"}
 TOKENIZER = "Qwen/Qwen3-235B-A22B-FP8"
@@ -82,12 +83,43 @@ def test_a_token_is_named_and_never_shown() -> None:
 
 
 def test_a_tokenizer_that_is_a_directory_is_mounted() -> None:
-    settings = stack(weights={"mode": "nfs", "revision": "abc", "nfs": {"server": "10.0.0.2", "path": "/w"}})
-    on_nfs = pod_of(settings, "/models/Qwen--Qwen3/abc")
+    settings = stack(weights={"mode": "nfs", "revision": "a" * 40, "nfs": {"server": "10.0.0.2", "path": "/w"}})
+    on_nfs = pod_of(settings, tokenizer_source(settings))
     assert weights_volume(settings).volumes[0] in on_nfs["volumes"]
     on_node = pod_of(stack(), "/opt/tokenizer")
     assert {"name": "tokenizer", "hostPath": {"path": "/opt/tokenizer", "type": "Directory"}} in on_node["volumes"]
     assert len(pod_of(stack())["volumes"]) == len(on_node["volumes"]) - 1
+
+
+LOCAL = {"mode": "local", "path": "/mnt/scratch/model"}
+
+
+def test_weights_that_are_on_gpu_nodes_only_are_not_looked_for_on_a_cpu_node() -> None:
+    settings = stack(weights=LOCAL)
+    assert (tokenizer := tokenizer_source(settings)) == TOKENIZER
+    assert all("hostPath" not in volume for volume in pod_of(settings, tokenizer)["volumes"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"modelSource": "/mnt/scratch/model"},
+        {
+            "model": "rehearsal-qwen3-moe",
+            "platform": "cpu",
+            "cluster": {"provider": "existing", "profile": "kind"},
+        },
+    ],
+    ids=["directory", "model of no hub"],
+)
+def test_a_model_that_is_on_no_hub_has_its_tokenizer_on_the_cpu_nodes_too(changes: dict[str, Any]) -> None:
+    settings = stack(weights=LOCAL, **changes)
+    tokenizer = tokenizer_source(settings)
+    pod = pod_of(settings, tokenizer)
+    (volume,) = [volume for volume in pod["volumes"] if "hostPath" in volume]
+    assert volume["hostPath"] == {"path": "/mnt/scratch/model", "type": "Directory"}
+    (mount,) = [mount for mount in pod["containers"][0]["volumeMounts"] if mount["name"] == volume["name"]]
+    assert (mount["mountPath"], mount["readOnly"]) == (tokenizer, True)
 
 
 def test_a_pull_secret_and_a_storage_class_only_where_there_is_one() -> None:
@@ -118,6 +150,12 @@ def engine() -> _Engine:
     mocks = _Engine()
     pulumi.runtime.set_mocks(mocks, stack="pd-1p1d")
     return mocks
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_target_names_the_tokenizer_that_the_pod_has() -> None:
+    for settings in (stack(), stack(weights=LOCAL), stack(weights=LOCAL, modelSource="/mnt/scratch/model")):
+        assert benchmark_target(settings, "http://llm:8000")["tokenizer"] == tokenizer_source(settings)
 
 
 def test_what_reaches_the_engine(engine: _Engine) -> None:

@@ -1,6 +1,7 @@
 """What infra/cluster/doks.py asks DigitalOcean for, and what it refuses to ask."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pulumi
@@ -10,7 +11,7 @@ from infra.cluster import doks
 from serving.cluster import DoksCluster as Settings
 from serving.errors import ConfigError
 from serving.node_profiles import PROFILES
-from tools.toolchain.versions import versions
+from serving.versions import versions
 
 # The SDK's own modules warn of each other's old names.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -72,6 +73,17 @@ def test_the_cluster_and_its_pools() -> None:
     assert pool["gpuPartitionMode"] == "AMD_PARTITION_MODE_SPX_NPS1"
     assert (seen["kubeconfig"], seen["secret"], seen["access"].waits) == ("the kubeconfig", True, True)
     assert {type(one).__name__ for one in seen["access"].depends_on} >= {"KubernetesCluster", "KubernetesNodePool"}
+
+
+@pytest.mark.parametrize("answer", [[], [SimpleNamespace(raw_config=None)], [SimpleNamespace(raw_config="")]])
+def test_a_cluster_without_a_kubeconfig_is_not_taken_for_the_default_one(
+    monkeypatch: pytest.MonkeyPatch, answer: Any
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "error", said.append)
+    with pytest.raises(SystemExit):
+        doks._kubeconfig(answer)
+    assert said[0].startswith("DigitalOcean gave no kubeconfig")
 
 
 def test_nodes_are_closed_to_the_outside() -> None:

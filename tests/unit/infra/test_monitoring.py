@@ -4,9 +4,10 @@ import json
 import re
 from typing import Any
 
+import pulumi
 import pytest
 import yaml
-from registrations import NAMES, Registration, registered, stack
+from registrations import NAMES, Registration, program_registers, stack
 
 from benchmarks.evidence import BYTES, FAILURES, TRANSFERS
 from infra.monitoring import monitoring
@@ -29,7 +30,7 @@ def known_series() -> set[str]:
 
 
 def made(mode: str) -> list[Registration]:
-    return registered(lambda opts: monitoring(stack(monitoring=mode), *NAMES, opts))
+    return program_registers(lambda: monitoring(stack(monitoring=mode), *NAMES, pulumi.ResourceOptions()))
 
 
 @pytest.mark.parametrize("mode", ["none", "annotations"])

@@ -83,6 +83,20 @@ def test_a_preview_says_what_is_lacking(monkeypatch: pytest.MonkeyPatch, chart: 
     assert ClusterPreflight().check({}, chart) == []
 
 
+def test_another_current_context_moves_nothing(monkeypatch: pytest.MonkeyPatch, chart: Json) -> None:
+    Cluster(monkeypatch, BARE)
+    before = {**chart, "context": "mine", "contextChosen": False}
+    preflight = ClusterPreflight()
+    assert preflight.check({}, before) == []
+    assert preflight.check(before, before) == []
+    [line] = preflight.check(before, {**before, "context": "other"})
+    assert "deployed through context 'mine', and the current one of /kubeconfig is 'other'" in line
+    assert "set cluster.context to 'mine', or to another one to move" in line
+    assert preflight.check(before, {**before, "context": "other", "contextChosen": True}) == []
+    unnamed = {**before, "context": ""}  # by an earlier release of this program
+    assert preflight.check(unnamed, before) == []
+
+
 def test_a_cluster_that_cannot_be_looked_at_is_one_line(
     monkeypatch: pytest.MonkeyPatch, chart: Json, nodes_come: Json
 ) -> None:

@@ -2,11 +2,14 @@
 
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
-from registrations import NAMES, Registration, is_secret, registered, stack
+from registrations import NAMES, Registration, is_secret, program_registers, registered, stack
 
+from infra.kubernetes_program import deploy_on_kubernetes
 from infra.weights import weights
 from serving.errors import ConfigError
 from serving.weights import PodWeights, claim_name, download_name, download_seconds, weights_volume
@@ -157,3 +160,14 @@ def test_pulumi_waits_long_enough_for_a_slow_download(model: str, gigabytes: int
     seconds = download_seconds(stack(model=model, weights=NFS))
     at_one_gigabit = gigabytes * 8
     assert at_one_gigabit < seconds < 3 * 3600
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_benchmark_goes_before_the_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Kubernetes keeps a claim that any pod names, a finished benchmark's too: `destroy` would wait, and give up."""
+    monkeypatch.setattr(pulumi, "get_root_directory", lambda: tmp_path)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    chosen = stack(weights=NFS, namespace="pd-space", rayOperator={"install": "preinstalled"})
+    seen = program_registers(lambda: deploy_on_kubernetes(chosen))
+    template = next(one for one in seen if one.kind == "CronJob")
+    assert "weights" in template.depends_on

@@ -22,6 +22,8 @@ from serving.stack import Stack, parse_stack
 from serving.stack_files import PROJECT, ROOT, load_stack, stack_names
 from tools.toolchain.environments import interpreter
 
+pytestmark = pytest.mark.xdist_group("imports")  # beside the engines, see conftest.py
+
 SCRIPTS = Path(__file__).parent / "in_runtime"
 STACKS = stack_names()
 PD = "pd-2p1d"
@@ -159,9 +161,10 @@ def settings_of(name: str) -> Config:
     return {key.removeprefix(f"{PROJECT}:"): value for key, value in own.items()}
 
 
+CUDA = {"platform": "cuda", "cluster": {"provider": "existing", "nodes": {"gpuResource": "nvidia.com/gpu"}}}
 ONE_NODE = {
-    "eight GPUs, disaggregated": ("pd-2p1d", {"platform": "cuda", "topology": "5p3d"}),
-    "eight GPUs, aggregated": ("agg-2", {"platform": "cuda", "topology": "agg-8"}),
+    "eight GPUs, disaggregated": ("pd-2p1d", {**CUDA, "topology": "5p3d"}),
+    "eight GPUs, aggregated": ("agg-2", {**CUDA, "topology": "agg-8"}),
     "as many as one machine takes, disaggregated": ("local-pd-1p1d", {"topology": "3p3d"}),
     "as many as one machine takes, aggregated": ("local-agg-2", {"topology": "agg-6"}),
 }

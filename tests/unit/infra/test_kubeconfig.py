@@ -1,0 +1,133 @@
+"""Which kubeconfigs our client takes, from content and from files, and what is said about the others; no secrets."""
+
+import base64
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from stand_in_api_server import TOKEN, ApiServer, Json, Kubeconfig, failure, status
+
+from infra.provider.kubeconfig import _renewal
+from infra.provider.kubernetes_api import KubernetesApi
+
+
+def test_how_credentials_are_renewed(api_server: ApiServer, kubeconfig: Kubeconfig, tmp_path: Path) -> None:
+    api_server.answers["/version"] = status(401, "Unauthorized")
+    document = kubeconfig()
+    content = yaml.safe_dump(document)
+    how = (
+        "run `pulumi refresh --target '**:KubernetesCluster::**'`, then `pulumi up` in the stack that owns the cluster"
+    )
+    assert how in failure(lambda: KubernetesApi(content).get("/version"))
+    file = tmp_path / "config"
+    file.write_text(content)
+    assert "get a new kubeconfig" in failure(lambda: KubernetesApi(str(file)).get("/version"))
+    plugin = tmp_path / "plugin"
+    credential = {"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "x"}}
+    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(credential)}'\n")
+    plugin.chmod(0o700)
+    user = {"exec": {"command": str(plugin), "apiVersion": "client.authentication.k8s.io/v1"}}
+    file.write_text(yaml.safe_dump(kubeconfig(user)))
+    assert "log in with its credential plugin" in failure(lambda: KubernetesApi(str(file)).get("/version"))
+    assert api_server.seen[-1].headers["Authorization"] == "Bearer x"
+    doks = _renewal("https://0a1b.k8s.ondigitalocean.com", content=False, has_plugin=False)
+    assert "7 days" in doks
+    assert "doctl kubernetes cluster kubeconfig save" in doks
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"current-context": "gone"}, "context 'gone' is not in the kubeconfig; set cluster.context to one of: here"),
+        ({"current-context": None}, "has no current context; set cluster.context to one of: here"),
+        ({"contexts": None}, "set cluster.context to one of: none there"),
+        ({"clusters": []}, "context 'here' of the kubeconfig has no cluster with a `server` URL"),
+        ({"clusters": [{"name": "c", "cluster": {"server": "here"}}]}, "no cluster with a `server` URL"),
+        (
+            {"users": [{"name": "me", "user": {"exec": {"command": "no-such-plugin"}}}]},
+            "`no-such-plugin`, which is not",
+        ),
+        (
+            {"users": [{"name": "me", "user": {"exec": {"command": "false", "args": ["secret"]}}}]},
+            "`false`, which failed",
+        ),
+        ({"users": [{"name": "me", "user": {"exec": {"args": ["secret"]}}}]}, "which failed"),
+        ({"users": [{"name": "me", "user": {"client-key-data": "secret!", "token": 7}}]}, "is malformed"),
+        ({"users": [{"name": "me", "user": {"tokenFile": "/nowhere/secret"}}]}, "is malformed"),
+        ({"users": "secret"}, "is malformed"),
+    ],
+)
+def test_a_kubeconfig_that_does_not_do(kubeconfig: Kubeconfig, change: Json, words: str) -> None:
+    content = yaml.safe_dump({**kubeconfig(), **change})
+    assert words in failure(lambda: KubernetesApi(content))
+
+
+@pytest.mark.parametrize("text", ["{secret: [", "secret\n", "- secret\n", "\n"])
+def test_a_text_that_is_no_kubeconfig(text: str, tmp_path: Path) -> None:
+    assert "the kubeconfig is not a YAML document" in failure(lambda: KubernetesApi(text + "\n"))
+    (tmp_path / "config").write_text(text)
+    line = failure(lambda: KubernetesApi(str(tmp_path / "config")))
+    assert f"kubeconfig {tmp_path / 'config'} is not a YAML document" in line
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = str(tmp_path / "missing")
+    assert f"kubeconfig {missing} does not exist; set cluster.kubeconfig" in failure(lambda: KubernetesApi(missing))
+    monkeypatch.setenv("KUBECONFIG", missing)
+    assert f"kubeconfig {missing} does not exist" in failure(lambda: KubernetesApi())
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "kubeconfig ~/.kube/config does not exist" in failure(lambda: KubernetesApi())
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    assert "cannot be read: not a text file" in failure(lambda: KubernetesApi(str(tmp_path / "binary")))
+    assert "Is a directory" in failure(lambda: KubernetesApi(str(tmp_path)))
+
+
+def test_several_files_are_merged(
+    api_server: ApiServer, kubeconfig: Kubeconfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api_server.answers["/version"] = (200, {})
+    one, two = kubeconfig(), kubeconfig(context="there", server="https://the-second-of-a-name.example")
+    (tmp_path / "one").write_text(yaml.safe_dump({**one, "contexts": []}))
+    (tmp_path / "two").write_text(yaml.safe_dump({**two, "users": [], "current-context": None}))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/one:{tmp_path}/missing:{tmp_path}/two")
+    assert "'here' is not in" in failure(lambda: KubernetesApi())
+    api = KubernetesApi(context="there")
+    assert api.get("/version") == {}
+    assert api.server == api_server.url
+
+
+def test_files_beside_the_kubeconfig(
+    api_server: ApiServer, kubeconfig: Kubeconfig, certificate: Path, tmp_path: Path
+) -> None:
+    api_server.answers["/version"] = (200, {})
+    (tmp_path / "ca.pem").write_bytes(certificate.with_name("ca.pem").read_bytes())
+    (tmp_path / "token").write_text("from a file")
+    document = kubeconfig({"tokenFile": "token"}, **{"certificate-authority": "ca.pem"})
+    del document["clusters"][0]["cluster"]["certificate-authority-data"]
+    (tmp_path / "config").write_text(yaml.safe_dump(document))
+    assert KubernetesApi(str(tmp_path / "config")).get("/version") == {}
+    assert api_server.seen[0].headers["Authorization"] == "Bearer from a file"
+
+
+def test_what_is_written_to_disk(
+    api_server: ApiServer, kubeconfig: Kubeconfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    api_server.answers["/version"] = (200, {})
+    key = base64.b64encode(f"a key, new each time {time.time()}".encode()).decode()
+    KubernetesApi(yaml.safe_dump(kubeconfig())).get("/version")
+    KubernetesApi(yaml.safe_dump(kubeconfig({"client-key-data": key, "client-certificate-data": key})))
+    written = list(tmp_path.iterdir())
+    assert written, "certificate and key: ssl reads them from files only"
+    for file in written:
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert TOKEN not in file.read_text()
+
+
+def test_json_is_content_too(api_server: ApiServer, kubeconfig: Kubeconfig) -> None:
+    api_server.answers["/version"] = (200, {})
+    assert KubernetesApi(json.dumps(kubeconfig())).get("/version") == {}
