@@ -107,11 +107,13 @@ test-unit: toolchain-benchmark ## No cluster, no engine
 # tests/runtime is one long file: it comes first, so that the other process has the rest meanwhile.
 test-engine: toolchain-base ## The real Pulumi engine, from the shell; what Ray and vLLM make of every rendered config
 	@$(ENTER)
-	.venv/bin/python -m pytest tests/runtime tests/engine -n 2 --dist loadfile
+	.venv/bin/python -m pytest tests/runtime tests/engine -n 3 --dist loadfile
 
+# Both this tier and the one above wait a good part of the time: three processes keep two cores busy. Not reordered, as
+# files of few tests are the long ones here, and would come last.
 test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
 	@$(ENTER)
-	.venv/bin/python -m pytest tests/cluster -n 2 --dist loadfile
+	.venv/bin/python -m pytest tests/cluster -n 3 --dist loadfile --no-loadscope-reorder
 
 test-local: toolchain-base ## Real Ray Serve, vLLM and NIXL on this machine's CPU, deployed by Pulumi, measured by AIPerf
 	@$(ENTER)

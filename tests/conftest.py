@@ -25,7 +25,7 @@ def shell(tmp_path: Path) -> Shell:
 def port_base() -> int:
     """The first of 400 ports of which none of Ray's is in use."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    return free_port_base(26000 + 2400 * worker, 28400 + 2400 * worker)
+    return free_port_base(26000 + 1600 * worker, 27600 + 1600 * worker)
 
 
 def free_port_base(first: int, end: int) -> int:

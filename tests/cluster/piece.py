@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kubernetes import client
 
 from tests.cluster.conftest import ClusterShell
-from tests.cluster.waiting import eventually
 from tests.shell import ROOT, Answer
 from tools.rehearsal.cluster import SimulatedCluster
 from tools.toolchain.items import path
 
 STACK = "pd-piece"
-STAND_INS = Path(__file__).with_name("stand_ins")
 SETTINGS = {
     "model": "qwen3-235b-a22b-fp8",
     "topology": "1p1d",
@@ -69,22 +66,6 @@ class Piece:
     def unchanged(self) -> bool:
         """Whether Pulumi sees no difference between the program, its state and the cluster."""
         return self.pulumi("preview --refresh --expect-no-changes").ok
-
-
-def install_definitions(api: client.ApiClient, name: str) -> None:
-    """The custom resource definitions in stand_ins/<name>.yaml, unless they are there; waits until they are served."""
-    extensions: Any = client.ApiextensionsV1Api(api)
-    known = {found.metadata.name for found in extensions.list_custom_resource_definition().items}
-
-    def served(name: str) -> bool:
-        conditions = extensions.read_custom_resource_definition(name).status.conditions or []
-        return any(c.type == "Established" and c.status == "True" for c in conditions)
-
-    for body in yaml.safe_load_all((STAND_INS / f"{name}.yaml").read_text()):
-        definition = body["metadata"]["name"]
-        if definition not in known:
-            extensions.create_custom_resource_definition(body)
-        eventually(lambda definition=definition: served(definition), f"{definition} is served")
 
 
 def program() -> None:

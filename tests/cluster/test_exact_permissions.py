@@ -18,8 +18,7 @@ from serving.kubernetes_names import labels
 from tests.cluster.benchmark_stage import RUN, Stage
 from tests.cluster.conftest import ClusterShell
 from tests.cluster.deployment import write_stack
-from tests.cluster.piece import STAND_INS, install_definitions
-from tests.cluster.waiting import eventually
+from tests.cluster.stand_in_definitions import stand_in_definitions
 from tools.rehearsal.cluster import SimulatedCluster
 from tools.rehearsal.pods import Play
 
@@ -32,22 +31,11 @@ Json = dict[str, Any]
 @pytest.fixture
 def definitions(api: client.ApiClient) -> Iterator[None]:
     """Other people's, while the test lasts, and that of the stand-in for KubeRay's chart, which a stack leaves."""
-    names = [
-        document["metadata"]["name"]
-        for file in (STAND_INS / "fabric.yaml", STAND_INS / "monitoring.yaml", CHART / "crds" / "operated.yaml")
-        for document in yaml.safe_load_all(file.read_text())
+    left = [
+        document["metadata"]["name"] for document in yaml.safe_load_all((CHART / "crds" / "operated.yaml").read_text())
     ]
-    install_definitions(api, "fabric")
-    install_definitions(api, "monitoring")
-    yield
-    extensions: Any = client.ApiextensionsV1Api(api)
-
-    def there() -> set[str]:
-        return {it.metadata.name for it in extensions.list_custom_resource_definition().items} & {*names}
-
-    for name in there():
-        extensions.delete_custom_resource_definition(name)
-    eventually(lambda: not there(), "the definitions are gone")
+    with stand_in_definitions(api, "fabric", "monitoring", left=left):
+        yield
 
 
 def rules(permissions: list[Permission]) -> list[Json]:
@@ -126,10 +114,6 @@ def test_a_user_with_these_rights_only(
             [] if apart else [name]
         )
     finally:
-        with cluster.api() as api:
-            objects: Any = client.CustomObjectsApi(api)
-            for found in objects.list_cluster_custom_object(*POLICIES)["items"]:
-                objects.delete_cluster_custom_object(*POLICIES, found["metadata"]["name"])
         core.delete_namespace(name)
 
 

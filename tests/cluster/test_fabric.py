@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from tests.cluster.piece import Piece, install_definitions
+from tests.cluster.piece import Piece
+from tests.cluster.stand_in_definitions import stand_in_definitions
 from tools.rehearsal.cluster import SimulatedCluster
 
 ATTACHMENTS = ("k8s.cni.cncf.io", "v1")
@@ -20,11 +21,9 @@ POLICY = {"provider": "existing", "nicClusterPolicy": {"rdma/fabric0": ["ens1f0n
 
 @pytest.fixture
 def objects(api: client.ApiClient) -> Iterator[Any]:
-    install_definitions(api, "fabric")
     found: Any = client.CustomObjectsApi(api)
-    yield found
-    for policy in found.list_cluster_custom_object(*POLICIES)["items"]:
-        found.delete_cluster_custom_object(*POLICIES, policy["metadata"]["name"])
+    with stand_in_definitions(api, "fabric"):
+        yield found
 
 
 @pytest.fixture

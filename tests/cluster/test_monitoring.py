@@ -1,21 +1,28 @@
 """Monitoring objects in a real API server; PodMonitor's definition is a stand-in (stand_ins/monitoring.yaml)."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kubernetes import client
 
-from tests.cluster.piece import STACK, Piece, install_definitions
+from tests.cluster.piece import STACK, Piece
+from tests.cluster.stand_in_definitions import stand_in_definitions
 from tools.rehearsal.cluster import SimulatedCluster
 
 GROUP = ("monitoring.coreos.com", "v1")
 
 
+@pytest.fixture
+def objects(api: client.ApiClient) -> Iterator[Any]:
+    with stand_in_definitions(api, "monitoring"):
+        yield client.CustomObjectsApi(api)
+
+
 def test_objects_for_the_prometheus_operator_come_and_go(
-    tmp_path: Path, cluster: SimulatedCluster, namespace: str, api: client.ApiClient, core: Any
+    tmp_path: Path, cluster: SimulatedCluster, namespace: str, objects: Any, core: Any
 ) -> None:
-    install_definitions(api, "monitoring")
-    objects: Any = client.CustomObjectsApi(api)
     piece = Piece(tmp_path, cluster, namespace, "infra.monitoring:monitoring")
 
     def monitors() -> list[Any]:

@@ -137,7 +137,7 @@ def test_private_images_are_pulled_with_the_secret() -> None:
 def test_a_failed_job_fails_the_update_soon_and_is_started_again_by_the_next() -> None:
     job = made(weights=NFS)["Job"].inputs
     rules = job["spec"]["podFailurePolicy"]["rules"]
-    # Pulumi would wait for hours on a Job that `FailJob` ended (tests/cluster/test_weights.py).
+    # Pulumi would wait for hours on a Job that `FailJob` ended (tests/cluster/test_downloaded_weights.py).
     assert {rule["action"] for rule in rules} == {"Ignore"}
     assert job["spec"]["backoffLimit"] <= 2
     assert job["metadata"]["annotations"]["pulumi.com/replaceUnready"] == "true"
