@@ -49,11 +49,18 @@ def benchmark_template(
         # Runs outlive the stack that they measured.
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True)),
     )
+    # A claim is not deleted while a pod names it, not even a finished one. So other weights mean another CronJob: its
+    # Jobs and their pods go with it, and their runs stay in the results.
+    with_its_jobs = pulumi.ResourceOptions(
+        depends_on=[configuration, claim],
+        replace_on_changes=["spec.jobTemplate.spec.template.spec.volumes"],
+        delete_before_replace=True,
+    )
     CronJob(
         BENCHMARK,
         metadata=named(BENCHMARK, BENCHMARK),
         spec=cron_job_spec(stack, stack_name, str(target["tokenizer"])),  # pyright: ignore[reportArgumentType]
-        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[configuration, claim])),
+        opts=pulumi.ResourceOptions.merge(opts, with_its_jobs),
     )
     return {
         "namespace": namespace,

@@ -53,12 +53,13 @@ class ProjectCopy:
             raise ToolchainError(self._item, f"pulumi {arguments[0]} failed (above)", self._again)
 
     def output(self, stack: str, name: str) -> str:
-        """A stack output as JSON."""
+        """A stack output as JSON. Raises ToolchainError when Pulumi cannot tell; its words are above."""
         command = ["pulumi", "stack", "output", name, "--json", "--stack", stack]
         environment = self.environment()
-        return subprocess.run(
-            command, cwd=self.place, env=environment, check=True, capture_output=True, text=True
-        ).stdout
+        done = subprocess.run(command, cwd=self.place, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise ToolchainError(self._item, f"pulumi stack output {name} failed (above)", self._again)
+        return done.stdout
 
     def environment(self) -> dict[str, str]:
         """Environment of Pulumi on this copy."""

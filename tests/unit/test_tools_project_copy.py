@@ -60,3 +60,9 @@ def test_failure_of_pulumi_is_one_line(project: ProjectCopy) -> None:
     project.prepare(STACK)
     with pytest.raises(ToolchainError, match=r"^demo: pulumi up failed \(above\); again$"):
         project.pulumi("up")
+
+
+def test_an_output_that_pulumi_cannot_tell_is_one_line(project: ProjectCopy) -> None:
+    project.prepare(STACK)
+    with pytest.raises(ToolchainError, match=r"^demo: pulumi stack output benchmark failed \(above\); again$"):
+        project.output(STACK, "benchmark")
