@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from infra.provider.busy_ports import busy_ports
-from infra.provider.processes import HEAD_VARIABLE, Process, end_leftovers, shared_memory_of, started_for
+from infra.provider.processes import HEAD_VARIABLE, Process, end_leftovers, started_for
 from infra.provider.ray_api import RayApi
 from infra.provider.resource import Operation, Properties, ResourceError
 
@@ -207,12 +207,9 @@ def _stop(outputs: Properties, operation: Operation | None) -> None:
     supervisor = _supervisor(outputs)
     if operation:
         operation.say("ending the Ray head", False)
-    shared_memory = shared_memory_of(outputs["directory"])
     if not supervisor.end(_STOP_SECONDS):
         raise ResourceError(f"the Ray head (process {supervisor.pid}) did not end within {_STOP_SECONDS:.0f} s")
     end_leftovers(outputs["directory"])
-    for file in shared_memory:
-        file.unlink(missing_ok=True)
     shutil.rmtree(outputs["directory"], ignore_errors=True)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 HEAD_VARIABLE = "PD_MI325X_HEAD"  # environment variable that every process of a local head inherits
 _POLL_SECONDS = 0.2
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 
 
 @dataclass(frozen=True)
@@ -63,22 +62,6 @@ def started_for(directory: str) -> list[int]:
                 if marker in (entry / "environ").read_bytes():
                     found.append(int(entry.name))
     return found
-
-
-def shared_memory_of(directory: str) -> list[Path]:
-    """Files in /dev/shm of the processes that `started_for` finds: nothing removes them when a process is killed.
-
-    Those that are mapped (Python's shared memory, through which vLLM's processes talk), and the one by which an OpenMP
-    runtime (LLVM's, `__KMP_REGISTERED_LIB_<pid>_<uid>`) tells a second copy of itself in the process.
-    """
-    found: set[Path] = set()
-    for pid in started_for(directory):
-        with contextlib.suppress(OSError):
-            words = (line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines())
-            mapped = {Path(line[5]) for line in words if len(line) == 6}  # a removed one has `(deleted)` behind it
-            found |= {file for file in mapped if file.parent == _SHARED_MEMORY}
-        found |= set(_SHARED_MEMORY.glob(f"__KMP_REGISTERED_LIB_{pid}_*"))
-    return sorted(found)
 
 
 def supervisors() -> dict[int, list[str]]:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.provider.processes import shared_memory_of
 from tests.conftest import free_port_base, ports_are_free
 from tests.local.deployment import Deployment, processes_of
 from tests.shell import Shell, copy_of_checkout
@@ -44,9 +43,7 @@ def new_deployment(user: Shell, stack: str, **config: object) -> Deployment:
 def destroy(deployment: Deployment) -> None:
     """`pulumi destroy`, and a look at what it left: that has to be nothing."""
     directories = [head["directory"] for head in deployment.heads()]
-    shared_memory = [file for directory in directories for file in shared_memory_of(directory)]
     deployment.pulumi("destroy --yes")
-    assert not [file for file in shared_memory if file.exists()]
     for directory in directories:
         assert processes_of(directory) == []
         assert not Path(directory).exists()

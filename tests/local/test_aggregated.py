@@ -54,4 +54,5 @@ def test_a_head_whose_supervisor_was_killed_is_found_again_and_ended(aggregated:
 
 def _running_heads() -> set[str]:
     """Directories of local Ray heads, this machine's other users' included, that have processes."""
-    return {str(place) for place in Path("/tmp").glob("pd-*") if processes_of(str(place))}
+    heads = (log.parent for log in Path("/tmp").glob("pd-*/head.log"))
+    return {str(head) for head in heads if processes_of(str(head))}
