@@ -52,9 +52,14 @@ class NodeProfile(Settings):
     head_memory: Quantity = "10Gi"
 
     def with_changes(self, changes: dict[str, Any]) -> "NodeProfile":
-        """This profile with some keys (as the stack file writes them) replaced. Raises ConfigError naming the key."""
+        """This profile with some keys (as the stack file writes them) replaced. Raises ConfigError naming the key.
+
+        Variables of `environment` are added to the profile's: who names a NIC does not mean to lose the traffic class.
+        """
+        own = changes.get("environment")
+        added = {"environment": {**self.environment, **own}} if isinstance(own, dict) else {}
         try:
-            profile = NodeProfile.model_validate({**self.model_dump(by_alias=True), **changes})
+            profile = NodeProfile.model_validate({**self.model_dump(by_alias=True), **changes, **added})
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(("cluster.nodes", *(str(part) for part in first["loc"])))
@@ -72,7 +77,9 @@ class NodeProfile(Settings):
         if self.network in ("host", "pod") and wanted:
             # Multus skips pods with hostNetwork without a word (multus-cni #1091).
             raise ConfigError(
-                "cluster.nodes.network", f"{self.network} ignores network attachments", "set multus, or remove them"
+                "cluster.nodes.network",
+                f"{self.network} ignores network attachments",
+                "set multus or sriov, or remove them",
             )
         if self.network == "pod" and self.rdma_resources:
             raise ConfigError("cluster.nodes.network", "pod has no RDMA NICs", "set host, or rdmaResources: {}")

@@ -133,6 +133,8 @@ class _Follower:
         """Show the log as it comes, until the stream ends, whatever ends it."""
         assert self.pod is not None  # noqa: S101  it runs
         began, skip, rest = time.monotonic(), self.log.lines, b""
+        if not self.log.lines:  # else why the pod waited would stand there until the first line
+            self.view.show(f"{self.name} runs; there is nothing in its log yet")
         try:
             query = {"container": BENCHMARK, "follow": "true"}
             for piece in self.jobs.api.stream(self.jobs.log_path(self.pod), self.patience.quiet_s, **query):

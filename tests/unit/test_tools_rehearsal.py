@@ -1,10 +1,12 @@
 """Parts of the simulated cluster that need none: what can be rehearsed, what a failure leaves, pods and programs."""
 
+import subprocess
 import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from serving.node_profiles import PROFILES
@@ -133,6 +135,19 @@ def test_state_directory_is_gone_at_the_end(places: Path) -> None:
 def fail(folder: Path, error: BaseException) -> None:
     (folder / "etcd.log").touch()
     raise error
+
+
+def test_what_was_started_there_ends_with_it(places: Path) -> None:
+    """A plugin of a Pulumi that was killed has no parent any more, and waits for ever."""
+    with state_directory("item") as folder:
+        plugin = subprocess.Popen(["sleep", "600"], env={"PULUMI_HOME": str(folder / "pulumi")})
+        other = subprocess.Popen(["sleep", "600"], env={"PULUMI_HOME": str(places)})
+    try:
+        assert not psutil.pid_exists(plugin.pid)
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_state_directory_stays_for_its_logs_after_a_failure(places: Path, capsys: pytest.CaptureFixture[str]) -> None:

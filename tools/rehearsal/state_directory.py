@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.rehearsal.leftovers import end_leftovers
 from tools.toolchain.console import say
 
 
@@ -14,7 +15,10 @@ def state_directory(item: str) -> Iterator[Path]:
     """A new folder. Removed also after an interruption, which is said to have left nothing."""
     folder = Path(tempfile.mkdtemp(prefix="pd-rehearsal-"))
     try:
-        yield folder
+        try:
+            yield folder
+        finally:
+            end_leftovers(folder)
     except Exception:
         if any(folder.rglob("*.log")):
             say(item, f"its logs stay for you to read and delete: {folder}")
@@ -22,7 +26,6 @@ def state_directory(item: str) -> Iterator[Path]:
             shutil.rmtree(folder)
         raise
     except KeyboardInterrupt:
-        # A Pulumi that was told twice leaves at once, and what it started may still write here for a moment.
         shutil.rmtree(folder, ignore_errors=True)
         say(item, f"interrupted; {folder if folder.exists() else 'nothing'} is left")
         raise

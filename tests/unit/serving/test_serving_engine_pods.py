@@ -91,6 +91,14 @@ def test_a_profile_brings_variables_of_its_own() -> None:
     assert all(variables["UCX_IB_GID_INDEX"] == "3" for variables in replicas_environments(settings))
 
 
+def test_a_variable_is_added_to_those_of_the_profile() -> None:
+    nodes = {"environment": {"UCX_NET_DEVICES": "mlx5_0:1", "UCX_IB_GID_INDEX": "1"}}
+    variables = plain_variables(stack(cluster={"provider": "existing", "profile": "oke-mi300x", "nodes": nodes}))
+    assert variables["UCX_NET_DEVICES"] == "mlx5_0:1"
+    assert variables["UCX_IB_GID_INDEX"] == "1"
+    assert variables["UCX_IB_TRAFFIC_CLASS"] == "41", "who names a NIC does not mean to forget its traffic class"
+
+
 COMMIT = "a" * 40
 
 
