@@ -15,7 +15,8 @@ TOOLCHAIN := $(BOOTSTRAP) -m tools.toolchain
 ENTER := eval "$$($(TOOLCHAIN) env)"
 RESULTS ?= results
 MEASURE := .venv/bin/python -m infra.benchmark_job.dispatch
-ON_STACK = $(if $(STACK),--stack "$(STACK)") --results "$(RESULTS)"
+# With `=`: a value that begins with a dash is still a value.
+ON_STACK = $(if $(STACK),--stack="$(STACK)") --results="$(RESULTS)"
 
 .PHONY: help
 help: ## List the targets
@@ -46,8 +47,8 @@ stacks: tools ## Register every shipped stack in the current Pulumi backend (a l
 
 benchmark: tools ## Measure the selected stack (STACK=name another, RESUME=1 goes on, SCENARIO=, RATES=)
 	@$(ENTER)
-	$(MEASURE) benchmark $(ON_STACK) $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario "$(SCENARIO)") \
-		$(if $(RATES),--rates "$(RATES)")
+	$(MEASURE) benchmark $(ON_STACK) $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario="$(SCENARIO)") \
+		$(if $(RATES),--rates="$(RATES)")
 
 results: tools ## Copy the runs of a stack on Kubernetes here; follow the one that is being measured (STACK=)
 	@$(ENTER)

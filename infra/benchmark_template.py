@@ -26,8 +26,11 @@ _KEPT_JOBS = 5
 
 def benchmark_template(
     stack: Stack, stack_name: str, target: dict[str, Any], opts: pulumi.ResourceOptions, namespace: str
-) -> dict[str, Any]:
-    """Register all of it. `target`: infra/benchmark_target.py. Returns the stack output `benchmark_job`."""
+) -> tuple[dict[str, Any], pulumi.Resource]:
+    """Register all of it. `target`: infra/benchmark_target.py.
+
+    Returns the stack output `benchmark_job`, and the resource that depends on the others.
+    """
     from pulumi_kubernetes.batch.v1 import CronJob
     from pulumi_kubernetes.core.v1 import ConfigMap, PersistentVolumeClaim
 
@@ -56,13 +59,13 @@ def benchmark_template(
         replace_on_changes=["spec.jobTemplate.spec.template.spec.volumes"],
         delete_before_replace=True,
     )
-    CronJob(
+    template = CronJob(
         BENCHMARK,
         metadata=named(BENCHMARK, BENCHMARK),
         spec=cron_job_spec(stack, stack_name, str(target["tokenizer"])),  # pyright: ignore[reportArgumentType]
         opts=pulumi.ResourceOptions.merge(opts, with_its_jobs),
     )
-    return {
+    job = {
         "namespace": namespace,
         "cronjob": BENCHMARK,
         "results_claim": RESULTS,
@@ -70,6 +73,7 @@ def benchmark_template(
         "stack": stack_name,
         "scenario": stack.scenario,
     }
+    return job, template
 
 
 def claim_spec(stack: Stack) -> Manifest:

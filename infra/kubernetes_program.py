@@ -16,7 +16,8 @@ from infra.kept_objects import KeptObjects, kept_of
 from infra.monitoring import monitoring
 from infra.namespace import check_stack_name, make_namespace
 from infra.ray_operator import ray_operator
-from infra.ray_service import deploy_ray_service
+from infra.ray_service import deploy_ray_service, wait_for_it
+from infra.still_there import still_there
 from infra.weights import weights
 from serving.cluster import DoksCluster, ExistingCluster, NodePoolStack, StackCluster
 from serving.kubernetes_names import METRICS_PORT, METRICS_SERVICE, SERVE_PORT, SERVE_SERVICE
@@ -41,23 +42,28 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     )
     # Everything in the cluster is put there by this provider: made after the checks, gone before it is said what stays.
     provider = _provider(access, [preflight, kept])
-    cluster_wide = pulumi.ResourceOptions(provider=provider)
+    cluster_wide = pulumi.ResourceOptions.merge(
+        still_there(stack, namespace, access), pulumi.ResourceOptions(provider=provider)
+    )
     home = make_namespace(stack, name, namespace, cluster_wide)
-    inside = pulumi.ResourceOptions(provider=provider, depends_on=[home], transforms=[heal_by_force])
+    inside = pulumi.ResourceOptions.merge(
+        cluster_wide, pulumi.ResourceOptions(depends_on=[home], transforms=[heal_by_force])
+    )
     operator = _own_operator(stack, name, namespace, inside)
     loaded = weights(stack, name, namespace, inside)
     ready = [*operator, *fabric(stack, name, namespace, inside), *loaded]
-    deploy_ray_service(
-        stack, name, namespace, access, pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=ready))
+    service, exporter = deploy_ray_service(
+        stack, name, namespace, pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=ready))
     )
-    monitoring(stack, name, namespace, inside)
+    watchers = monitoring(stack, name, namespace, inside)
 
     service_url = f"http://{SERVE_SERVICE}.{namespace}.svc:{SERVE_PORT}"
     metrics = f"http://{METRICS_SERVICE}.{namespace}.svc:{METRICS_PORT}/metrics"
     target = benchmark_target(stack, service_url, metrics_service=metrics)
     # Gone before the weights: Kubernetes keeps a claim as long as any pod names it, one that has ended too.
     with_weights = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=loaded))
-    job = benchmark_template(stack, name, target, with_weights, namespace)
+    job, template = benchmark_template(stack, name, target, with_weights, namespace)
+    wait_for_it(stack, namespace, access, service, [home, *ready, exporter, *watchers, template])
     pulumi.export("service_url", service_url)
     pulumi.export("benchmark", target)
     pulumi.export("benchmark_job", job)

@@ -10,24 +10,23 @@ _PORT = "metrics"  # Ray's exporter, by its name in the pods (serving/pods.py)
 _INTERVAL = "10s"  # Ray exports every 10 s (`metrics_report_interval_ms`); more often would see the same numbers
 
 
-def monitoring(stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> None:
+def monitoring(stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
     """Register it for `prometheus-operator`. `annotations` stand on the pods themselves, `none` is none.
 
     No ServiceMonitor: it would scrape the same pods a second time, through the headless service.
     """
     if stack.monitoring != "prometheus-operator":
-        return
-    for name, text in dashboards().items():
-        _dashboard(name, text, stack_name, namespace, opts)
-    _pod_monitor(stack_name, namespace, opts)
+        return []
+    shown = [_dashboard(name, text, stack_name, namespace, opts) for name, text in dashboards().items()]
+    return [*shown, _pod_monitor(stack_name, namespace, opts)]
 
 
-def _pod_monitor(stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> None:
+def _pod_monitor(stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> pulumi.Resource:
     from pulumi_kubernetes.apiextensions import CustomResource
 
     # KubeRay keeps a pod's own labels and adds `is-ray-node`, which the stack's benchmark and Jobs do not have.
     selected = {"app.kubernetes.io/instance": stack_name, "ray.io/is-ray-node": "yes"}
-    CustomResource(
+    return CustomResource(
         "pod-monitor",
         api_version="monitoring.coreos.com/v1",
         kind="PodMonitor",
@@ -40,11 +39,11 @@ def _pod_monitor(stack_name: str, namespace: str, opts: pulumi.ResourceOptions) 
     )
 
 
-def _dashboard(name: str, text: str, stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> None:
+def _dashboard(name: str, text: str, stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> pulumi.Resource:
     """Found by Grafana's sidecar through its label (grafana/helm-charts: `sidecar.dashboards.label`)."""
     from pulumi_kubernetes.core.v1 import ConfigMap
 
-    ConfigMap(
+    return ConfigMap(
         dashboard_name(name),
         metadata={
             "name": dashboard_name(name),

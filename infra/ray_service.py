@@ -1,10 +1,11 @@
-"""The RayService in the cluster, its metrics service, and the wait until it serves."""
+"""The RayService in the cluster, its metrics service, and the wait until it serves and all of the stack is there."""
 
 from typing import Any, cast
 
 import pulumi
 
 from infra.cluster.access import KubernetesAccess
+from infra.still_there import objects_of
 from serving.kubernetes_names import RAY_SERVICE
 from serving.ray_cluster import metrics_service, ray_service
 from serving.serve_config import application
@@ -21,9 +22,9 @@ class RayServiceReady(pulumi.CustomResource):
 
 
 def deploy_ray_service(
-    stack: Stack, stack_name: str, namespace: str, access: KubernetesAccess, opts: pulumi.ResourceOptions
-) -> None:
-    """Register the service, and the wait until it serves."""
+    stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions
+) -> tuple[pulumi.Resource, pulumi.Resource]:
+    """Register the RayService, and the service for its metrics."""
     from pulumi_kubernetes.apiextensions import CustomResource
     from pulumi_kubernetes.core.v1 import Service
 
@@ -44,11 +45,17 @@ def deploy_ray_service(
             ),
         ),
     )
-    live = cast("pulumi.Output[dict[str, Any]]", getattr(service, "metadata"))  # noqa: B009  the SDK declares no outputs
     metrics = metrics_service(stack_name, namespace)
     # Not awaited: it has no address before there is a pod, and the pods are waited for below.
     metrics["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
-    Service("metrics", metadata=metrics["metadata"], spec=metrics["spec"], opts=opts)
+    return service, Service("metrics", metadata=metrics["metadata"], spec=metrics["spec"], opts=opts)
+
+
+def wait_for_it(
+    stack: Stack, namespace: str, access: KubernetesAccess, service: pulumi.Resource, objects: list[pulumi.Resource]
+) -> None:
+    """Register the wait until the RayService `service` serves; `objects`: everything else in the namespace."""
+    live = cast("pulumi.Output[dict[str, Any]]", getattr(service, "metadata"))  # noqa: B009  the SDK declares no outputs
     inputs = {
         "namespace": namespace,
         "name": RAY_SERVICE,
@@ -57,7 +64,8 @@ def deploy_ray_service(
         "generation": live.apply(lambda metadata: metadata.get("generation", 0)),
         "application": application(stack),
         "pods": 1 + stack.topology_.replicas,
+        "objects": objects_of(stack, namespace),
         "readyTimeoutSeconds": stack.ready_timeout_seconds,
     }
-    waits = pulumi.ResourceOptions(depends_on=[service], parent=service)
+    waits = pulumi.ResourceOptions(depends_on=[service, *objects], parent=service)
     RayServiceReady("ray-service-ready", access, inputs, waits)

@@ -1,34 +1,50 @@
 """Where the nodes come from: settings `cluster` and `nodePool`."""
 
-from ipaddress import IPv4Network
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from serving.address_ranges import AddressRange, VpcRange
 from serving.errors import ConfigError
+from serving.kubernetes_grammar import Interface, RdmaResource
 from serving.kubernetes_settings import RayOperator
 from serving.node_profiles import PROFILES, NodeProfile
-from serving.settings_base import Settings
+from serving.settings_base import Count, Settings
 
+_SHORTEST_KUBECONFIG = 3600  # readyTimeoutSeconds' default, so that `pulumi up` ends before its own credentials do
 NodeProfileName = Literal["doks", "oke-mi300x", "nvidia-network-operator", "tensorwave", "kind"]
 
 
-def _address_range(text: str) -> str:
-    try:
-        IPv4Network(text)
-    except ValueError as error:
-        raise ValueError(f"is no IPv4 range such as 203.0.113.0/24 ({error})") from None
+def _not_empty(names: list[str]) -> list[str]:
+    if not names:
+        raise ValueError("is empty: name the network interfaces, or remove the resource")
+    return names
+
+
+def _slug(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", text):
+        raise ValueError("has to be one of DigitalOcean's slugs, such as atl1 or s-8vcpu-16gb-amd")
     return text
 
 
-AddressRange = Annotated[str, AfterValidator(_address_range)]
+def _default_or_an_hour(seconds: int) -> int:
+    """0 is DOKS's own default (the pinned SDK, KubernetesCluster.kubeconfig_expire_seconds)."""
+    if 0 < seconds < _SHORTEST_KUBECONFIG:
+        raise ValueError(
+            f"has to be 0 (DOKS's 7 days) or at least {_SHORTEST_KUBECONFIG}: an update must not outlast it"
+        )
+    return seconds
+
+
+Slug = Annotated[str, AfterValidator(_slug)]
 
 
 class LocalCluster(Settings):
     """A Ray head on this machine, for rehearsals."""
 
     provider: Literal["local"]
-    port_base: int = Field(default=18000, ge=1024, le=32000, description="the first of 400 ports")
+    port_base: Count = Field(default=18000, ge=1024, le=32000, description="the first of 400 ports")
 
 
 class _KubernetesCluster(Settings):
@@ -56,17 +72,19 @@ class DoksCluster(_KubernetesCluster):
 
     provider: Literal["doks"]
     # Regions in which fabric slugs were seen: atl1, nyc2, tor1 (DigitalOcean's GPU pages, read 2026-11).
-    region: str = "atl1"
+    region: Slug = "atl1"
     version: str = Field(default="", description="a DOKS version slug; empty: the newest of the pinned minor release")
-    node_size: str = "gpu-mi325x8-2048gb-fabric-contracted"  # the one slug that has MI325X and fabric NICs
-    system_node_size: str = "s-8vcpu-16gb-amd"
-    system_nodes: int = Field(default=2, ge=1, description="CPU nodes: Ray head, operator, benchmark")
-    vpc_ip_range: AddressRange = "10.100.32.0/20"
+    node_size: Slug = "gpu-mi325x8-2048gb-fabric-contracted"  # the one slug that has MI325X and fabric NICs
+    system_node_size: Slug = "s-8vcpu-16gb-amd"
+    system_nodes: Count = Field(default=2, ge=1, description="CPU nodes: Ray head, operator, benchmark")
+    vpc_ip_range: VpcRange = "10.100.32.0/20"
     high_availability: bool = Field(default=True, description="a control plane of several nodes")
     allow_api_from: list[AddressRange] = Field(
         default_factory=list, description="addresses that may reach the API server; empty: no firewall in front of it"
     )
-    kubeconfig_expire_seconds: int = Field(default=604800, gt=0, description="DOKS's own default is 7 days")
+    kubeconfig_expire_seconds: Annotated[Count, AfterValidator(_default_or_an_hour)] = Field(
+        default=604800, ge=0, description="0: DOKS's own default, 7 days"
+    )
 
 
 class ExistingCluster(_KubernetesCluster):
@@ -76,7 +94,7 @@ class ExistingCluster(_KubernetesCluster):
     kubeconfig: str = Field(default="", description="a file; empty: $KUBECONFIG, else ~/.kube/config")
     context: str = Field(default="", description="a context of that file; empty: its current one")
     profile_: NodeProfileName = Field(default="doks", alias="profile")
-    nic_cluster_policy: dict[str, list[str]] = Field(
+    nic_cluster_policy: dict[RdmaResource, Annotated[list[Interface], AfterValidator(_not_empty)]] = Field(
         default_factory=dict,
         description="make NVIDIA's NicClusterPolicy: resource name -> network interfaces of a node",
     )
@@ -100,7 +118,7 @@ PROVIDERS = {"local": LocalCluster, "doks": DoksCluster, "existing": ExistingClu
 class NodePool(Settings):
     """What a stack owns that serves nothing. Topology stacks name that stack in `cluster.stack`."""
 
-    nodes: int = Field(gt=0, description="nodes of 8 GPUs")
+    nodes: Count = Field(gt=0, description="nodes of 8 GPUs")
 
 
 class NodePoolStack(Settings):

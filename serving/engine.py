@@ -16,7 +16,7 @@ from serving.platforms import Platform
 from serving.topology import Role, Topology
 
 KV_CONNECTOR = "NixlConnector"
-_NOT_A_CHOICE = {"kv_transfer_config": "topology", "tensor_parallel_size": "platform"}
+_NOT_A_CHOICE = {"kv_transfer_config": "topology", "tensor_parallel_size": "platform", "model": "stack's key model"}
 
 
 class EngineArguments(BaseModel):
@@ -38,10 +38,15 @@ class EngineArguments(BaseModel):
     @model_validator(mode="after")
     def _nothing_twice(self) -> "EngineArguments":
         for key in self.vllm:
-            if key in _NOT_A_CHOICE:
-                raise ConfigError(f"engine.*.vllm.{key}", f"follows from the {_NOT_A_CHOICE[key]}", "remove it")
-            if key in EngineArguments.model_fields:
-                raise ConfigError(f"engine.*.vllm.{key}", "has a key of its own", f"write {key} beside vllm, not in it")
+            name = key.replace("-", "_")  # as the option of `vllm serve`
+            if name in _NOT_A_CHOICE:
+                raise ConfigError(f"engine.*.vllm.{key}", f"follows from the {_NOT_A_CHOICE[name]}", "remove it")
+            if name in EngineArguments.model_fields:
+                raise ConfigError(
+                    f"engine.*.vllm.{key}", "has a key of its own", f"write {name} beside vllm, not in it"
+                )
+            if key != name:
+                raise ConfigError(f"engine.*.vllm.{key}", "is an option of vLLM's command line", f"write {name}")
         return self
 
     def given(self) -> dict[str, Any]:

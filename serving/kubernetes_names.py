@@ -1,5 +1,7 @@
 """Names and labels of what a stack makes in its namespace. They are fixed: people and `make benchmark` rely on them."""
 
+from serving.kubernetes_grammar import DNS_LABEL
+
 RAY_SERVICE = "llm"
 SERVE_SERVICE = f"{RAY_SERVICE}-serve-svc"  # KubeRay's own name for the service of Serve's proxies
 SERVE_PORT = 8000
@@ -12,7 +14,7 @@ WEIGHTS = "weights"
 OPERATOR = "ray-operator"  # the component of the namespace that only KubeRay's operator is in
 HUGGING_FACE_TOKEN = "hugging-face-token"  # noqa: S105  the name of a secret, not one
 FIELD_MANAGER = "pd-mi325x"
-NAMESPACE = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$"  # RFC 1123 label, as Kubernetes demands; empty: the default
+NAMESPACE = f"(?:{DNS_LABEL})?"  # of a setting that may be empty: the default
 
 
 def dashboard_name(dashboard: str) -> str:

@@ -6,8 +6,10 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from serving.errors import ConfigError
-from serving.kubernetes_names import NAMESPACE, is_the_clusters_own
-from serving.settings_base import Quantity, Settings
+from serving.kubernetes_grammar import AbsolutePath, AbsolutePathOrEmpty, DnsNameOrEmpty, Host, Image, NamespaceOrEmpty
+from serving.kubernetes_names import is_the_clusters_own
+from serving.quantities import Memory
+from serving.settings_base import Settings
 from serving.versions import versions
 
 Monitoring = Literal["none", "annotations", "prometheus-operator"]
@@ -17,9 +19,11 @@ _COMMIT = r"[0-9a-f]{40}"  # of git, as the hub shows it: a branch or a tag woul
 class Images(Settings):
     """Container images, by digest or by a tag that never moves."""
 
-    engine: str = Field(min_length=1, description="Ray, vLLM, the transfer library and this package (docker/)")
-    benchmark: str = Field(min_length=1, description="AIPerf and this package")
-    pull_secret: str = Field(default="", description="name of an existing image pull secret in the stack's namespace")
+    engine: Image = Field(description="Ray, vLLM, the transfer library and this package (docker/)")
+    benchmark: Image = Field(description="AIPerf and this package")
+    pull_secret: DnsNameOrEmpty = Field(
+        default="", description="name of an existing image pull secret in the stack's namespace"
+    )
 
     @property
     def pull_secrets(self) -> dict[str, Any]:
@@ -30,8 +34,8 @@ class Images(Settings):
 class NfsServer(Settings):
     """An NFS export that holds weights, or will."""
 
-    server: str = Field(min_length=1)
-    path: str = Field(pattern=r"^/")
+    server: Host
+    path: AbsolutePath
 
 
 class Weights(Settings):
@@ -46,8 +50,10 @@ class Weights(Settings):
     nfs: NfsServer | None = None
     # 1.5 TiB: the two models that ship take 926 GB, and a second commit of the larger one 689 GB more. Nothing enforces
     # it on NFS; the export's own size does.
-    size: Quantity = Field(default="1536Gi", description="nfs: capacity that the volume is declared with")
-    path: str = Field(default="", description="local: the directory on the node that holds the model's files")
+    size: Memory = Field(default="1536Gi", description="nfs: capacity that the volume is declared with")
+    path: AbsolutePathOrEmpty = Field(
+        default="", description="local: the directory on the node that holds the model's files"
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> "Weights":
@@ -64,8 +70,6 @@ class Weights(Settings):
             raise ConfigError("weights.nfs", "goes with mode: nfs and only with it", "give server and path")
         if (self.mode == "local") != bool(self.path):
             raise ConfigError("weights.path", "goes with mode: local and only with it", "name the node's directory")
-        if self.path and not self.path.startswith("/"):
-            raise ConfigError("weights.path", f"{self.path!r} is not absolute")
         return self
 
 
@@ -74,9 +78,8 @@ class RayOperator(Settings):
 
     install: Literal["chart", "preinstalled"] = "chart"
     chart: str = Field(default="", description="a chart's name, or a local folder; empty: the pinned public chart")
-    namespace: str = Field(
+    namespace: NamespaceOrEmpty = Field(
         default="",
-        pattern=NAMESPACE,
         description="empty: the stack's own namespace; for a stack that owns nodes, `kuberay`",
     )
 
@@ -108,4 +111,4 @@ class Results(Settings):
 
     # Ten runs of the longest scenario. One is 2.1 GB, reckoned from a rehearsal's files (2.7 KB for an answer of 32
     # tokens, 0.8 KB for a prompt of 256) for qwen-16k-4k: 5,300 requests of 16,384 and 4,096 tokens.
-    size: Quantity = "20Gi"
+    size: Memory = "20Gi"

@@ -1,25 +1,37 @@
 """Kubernetes nodes with GPUs and RDMA NICs as the places that have them present them (node_profiles.yaml)."""
 
+import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, PositiveInt, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from serving.engine_environment import Variable, check_environment
 from serving.errors import ConfigError
-from serving.settings_base import Quantity, Settings
+from serving.kubernetes_grammar import (
+    DnsName,
+    DnsNameOrEmpty,
+    ExtendedResource,
+    ExtendedResourceOrEmpty,
+    Interface,
+    LabelKey,
+    LabelValue,
+)
+from serving.quantities import Cpus, Memory
+from serving.refusals import in_words, where
+from serving.settings_base import Count, Settings
+from serving.tolerations import Toleration
 
 NetworkMode = Literal["host", "multus", "sriov", "pod"]
+_LARGEST_GROUP = 2**31 - 1  # kubernetes pkg/apis/core/validation: IsValidGroupID
 
 
-class Toleration(Settings):
-    """A pod's toleration, in the words of the Kubernetes API."""
-
-    key: str
-    operator: Literal["Exists", "Equal"] = "Exists"
-    value: str | None = None
-    effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] | None = None
+def _a_word(text: str) -> str:
+    """It becomes one of a shell's command."""
+    if not re.fullmatch(r"[A-Za-z0-9_.-]*", text):
+        raise ValueError("has to be Ray's name of the GPU: letters, digits, -, _ and .")
+    return text
 
 
 class NodeProfile(Settings):
@@ -33,23 +45,23 @@ class NodeProfile(Settings):
     node, if the container must join it. storage_class: for the volume of results; empty takes the cluster's default.
     """
 
-    gpu_resource: str = "amd.com/gpu"
-    gpus_per_node: int = Field(default=8, ge=0)
-    accelerator_type: str = Field(default="", pattern=r"^[\w.-]*$")  # it becomes a word of a shell's command
+    gpu_resource: ExtendedResourceOrEmpty = "amd.com/gpu"
+    gpus_per_node: Count = Field(default=8, ge=0)
+    accelerator_type: Annotated[str, AfterValidator(_a_word)] = ""
     environment: dict[str, Variable] = Field(default_factory=dict)
-    rdma_resources: dict[str, PositiveInt] = Field(default_factory=dict)
+    rdma_resources: dict[ExtendedResource, Annotated[Count, Field(gt=0)]] = Field(default_factory=dict)
     network: NetworkMode = "host"
     attachments: list[str] = Field(default_factory=list)
-    host_devices: dict[str, str] = Field(default_factory=dict)
+    host_devices: dict[DnsName, Interface] = Field(default_factory=dict)
     tolerations: list[Toleration] = Field(default_factory=list)
-    node_selector: dict[str, str] = Field(default_factory=dict)
-    system_node_selector: dict[str, str] = Field(default_factory=dict)
-    render_group: int | None = Field(default=None, ge=0)
-    storage_class: str = ""
-    engine_cpu: Quantity = "132"
-    engine_memory: Quantity = "1062Gi"
-    head_cpu: Quantity = "4"
-    head_memory: Quantity = "10Gi"
+    node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    system_node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    render_group: Count | None = Field(default=None, ge=0, le=_LARGEST_GROUP)
+    storage_class: DnsNameOrEmpty = ""
+    engine_cpu: Cpus = "132"
+    engine_memory: Memory = "1062Gi"
+    head_cpu: Cpus = "4"
+    head_memory: Memory = "10Gi"
 
     def with_changes(self, changes: dict[str, Any]) -> "NodeProfile":
         """This profile with some keys (as the stack file writes them) replaced. Raises ConfigError naming the key.
@@ -62,12 +74,14 @@ class NodeProfile(Settings):
             profile = NodeProfile.model_validate({**self.model_dump(by_alias=True), **changes, **added})
         except ValidationError as error:
             first = error.errors()[0]
-            key = ".".join(("cluster.nodes", *(str(part) for part in first["loc"])))
+            key = where(("cluster.nodes", *first["loc"]))
             if first["type"] == "extra_forbidden":
-                known = ", ".join(field.alias or name for name, field in NodeProfile.model_fields.items())
+                inside = Toleration if first["loc"][0] == "tolerations" else NodeProfile
+                known = ", ".join(field.alias or name for name, field in inside.model_fields.items())
                 raise ConfigError(key, "unknown key", f"known here: {known}") from None
-            raise ConfigError(key, f"{first['msg']}, got {first['input']!r}") from None
+            raise ConfigError(key, in_words(first)) from None
         profile.check_network()
+        profile.check_devices()
         check_environment(profile.environment)
         return profile
 
@@ -89,6 +103,12 @@ class NodeProfile(Settings):
             )
         if self.network == "sriov" and self.host_devices:
             raise ConfigError("cluster.nodes.hostDevices", "goes with network: multus", "use attachments with sriov")
+
+    def check_devices(self) -> None:
+        """GPUs are counted once. Raises ConfigError."""
+        if self.gpu_resource in self.rdma_resources:
+            key = f"cluster.nodes.rdmaResources.{self.gpu_resource}"
+            raise ConfigError(key, "is gpuResource, which gpusPerNode counts", "remove it here")
 
 
 PROFILES: dict[str, NodeProfile] = {

@@ -1,9 +1,8 @@
 """What all settings have in common: camelCase keys in the stack file, nothing unknown, nothing changed later."""
 
-from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
@@ -16,17 +15,11 @@ def number_as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _more_than_nothing(quantity: str) -> str:
-    """No pod or volume of ours works with none of anything, and a limit of 0 is no limit."""
-    if not Decimal(quantity.rstrip("mkMGTPEi")):
-        raise ValueError("has to be more than 0")
-    return quantity
+def _no_truth(value: Any) -> Any:
+    """Pulumi hands numbers over as text, so that text counts; Python would also count `true`, as 1."""
+    if isinstance(value, bool):
+        raise ValueError("has to be a whole number")
+    return value
 
 
-# A quantity of the Kubernetes API: 132, 500m, 1062Gi (apimachinery pkg/api/resource; its exponents left out).
-Quantity = Annotated[
-    str,
-    BeforeValidator(number_as_text),
-    Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"),
-    AfterValidator(_more_than_nothing),
-]
+Count = Annotated[int, BeforeValidator(_no_truth)]

@@ -4,14 +4,15 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError, model_validator
 
 from serving.cluster import PROVIDERS, Cluster, ExistingCluster, LocalCluster, NodePoolStack, StackCluster
 from serving.engine import EngineSettings
 from serving.errors import ConfigError
-from serving.kubernetes_names import NAMESPACE, is_the_clusters_own
+from serving.kubernetes_grammar import NamespaceOrEmpty
+from serving.kubernetes_names import is_the_clusters_own
 from serving.kubernetes_settings import Images, Monitoring, RayOperator, Results, Weights
 from serving.local_ports import LocalPorts
 from serving.models import Model, model
@@ -19,7 +20,8 @@ from serving.node_check import check_nodes
 from serving.node_profiles import NodeProfile
 from serving.platforms import PLATFORMS, Platform, PlatformName
 from serving.ray_connection import RayConnection
-from serving.settings_base import Settings
+from serving.refusals import in_words, where
+from serving.settings_base import Count, Settings
 from serving.topology import Topology, parse_topology
 
 Target = Literal["kubernetes", "ray"]
@@ -27,6 +29,14 @@ _KUBERNETES_ONLY = {
     *("namespace", "images", "weights", "hugging_face_token", "ray_operator", "results", "monitoring"),
 }
 _MOST_LOCAL_REPLICAS = 6  # what the CPUs that a local Ray head declares are enough for (infra/cluster/local.py)
+
+
+def _a_token(token: SecretStr) -> SecretStr:
+    """It becomes a header of HTTP. The error does not show it."""
+    if not re.fullmatch(r"\S+", token.get_secret_value()):
+        fix = "set it again: pulumi config set --secret huggingFaceToken"
+        raise ConfigError("huggingFaceToken", "is empty or has white space", fix)
+    return token
 
 
 class Stack(Settings):
@@ -41,13 +51,18 @@ class Stack(Settings):
     ray: RayConnection | None = None
     engine: EngineSettings = Field(default_factory=EngineSettings)
     model_source: str = Field(default="", description="directory or id of the weights; empty: the model's repository")
-    ingress_replicas: int | None = Field(default=None, gt=0)
-    ready_timeout_seconds: int = Field(default=3600, gt=0, description="how long the application may take to serve")
+    ingress_replicas: Count | None = Field(default=None, gt=0, le=1000)
+    # At most a day. The larger model's weights take 92 min at the slowest rate that is no fault (weights.py).
+    ready_timeout_seconds: Count = Field(
+        default=3600, gt=0, le=86400, description="how long the application may take to serve"
+    )
     # Only on Kubernetes.
-    namespace: str = Field(default="", pattern=NAMESPACE, description="empty: the stack's name")
+    namespace: NamespaceOrEmpty = Field(default="", description="empty: the stack's name")
     images: Images | None = None
     weights: Weights = Field(default_factory=Weights)
-    hugging_face_token: SecretStr | None = Field(default=None, description="set with `pulumi config set --secret`")
+    hugging_face_token: Annotated[SecretStr, AfterValidator(_a_token)] | None = Field(
+        default=None, description="set with `pulumi config set --secret`"
+    )
     ray_operator: RayOperator = Field(default_factory=RayOperator)
     results: Results = Field(default_factory=Results)
     monitoring: Monitoring = "none"
@@ -191,7 +206,7 @@ def _parse[Model: BaseModel](settings: type[Model], values: dict[str, Any]) -> M
         location = list(first["loc"])
         if location[:1] == ["cluster"] and location[1:2] and location[1] in PROVIDERS:
             del location[1]  # in a union pydantic also names the member, by its tag: not a key of the stack file
-        key = ".".join(str(part) for part in location) or "config"
+        key = where(tuple(location)) or "config"
         cause = first.get("ctx", {}).get("error")
         if isinstance(cause, ConfigError):
             raise cause from None
@@ -208,8 +223,7 @@ def _parse[Model: BaseModel](settings: type[Model], values: dict[str, Any]) -> M
             raise ConfigError(f"{key}.provider", problem, f"one of: {', '.join(PROVIDERS)}") from None
         if first["type"] in ("model_type", "model_attributes_type"):
             raise ConfigError(key, f"is an object, got {first['input']!r}", "write its keys below it") from None
-        shown = repr(first["input"])
-        raise ConfigError(key, f"{first['msg']}, got {shown if len(shown) < 200 else shown[:200] + ' ...'}") from None
+        raise ConfigError(key, in_words(first)) from None
 
 
 def _known_keys(settings: Any, location: tuple[int | str, ...]) -> str:

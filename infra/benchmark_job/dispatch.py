@@ -22,6 +22,10 @@ from tools.toolchain import environments
 from tools.toolchain.errors import ToolchainError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+_UNKNOWN = (
+    "Pulumi does not say what is deployed, its own words are above; `pulumi stack ls` lists the stacks there are, "
+    "`make stacks` registers the shipped ones"
+)
 Stack = Annotated[str | None, typer.Option(help="Stack to measure instead of the selected one.")]
 
 
@@ -71,7 +75,7 @@ def _pulumi(stack: str | None, *options: str) -> str:
     except OSError:
         raise BenchmarkError('there is no pulumi on PATH; run `make tools && eval "$(make -s env)"`') from None
     except subprocess.CalledProcessError:  # it has said why, on standard error
-        raise BenchmarkError("Pulumi does not say what is deployed; its own words are above") from None
+        raise BenchmarkError(_UNKNOWN) from None
 
 
 def _measure_here(target: str, options: list[str]) -> None:

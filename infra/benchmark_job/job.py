@@ -7,8 +7,9 @@ from benchmarks.errors import BenchmarkError
 from infra.benchmark_job.kube_api import Json, KubeApi
 from infra.benchmark_job.outputs import Place
 from infra.benchmark_job.pod_state import job_finished, newest
+from infra.provider.preflight.facts import RAY
 from infra.provider.resource import ResourceError
-from serving.kubernetes_names import BENCHMARK, labels
+from serving.kubernetes_names import BENCHMARK, RAY_SERVICE, labels
 
 
 class Jobs:
@@ -35,6 +36,26 @@ class Jobs:
                 "with all runs on it; run `pulumi refresh` and `pulumi up` to make a new one"
             )
         return cronjob
+
+    def check_service(self) -> None:
+        """Whether there is something to measure. Raises BenchmarkError when the last `pulumi up` did not end well."""
+        namespace = self.place.namespace
+        service = self.api.get(f"/apis/{RAY}/namespaces/{namespace}/rayservices/{RAY_SERVICE}")
+        conditions = (service or {}).get("status", {}).get("conditions") or []
+        ready: Json = next((condition for condition in conditions if condition["type"] == "Ready"), {})
+        if ready.get("status") == "True":
+            return
+        name = f"RayService {RAY_SERVICE} in namespace {namespace}"
+        if service is None:
+            raise BenchmarkError(
+                f"{name} is not there, so that there is nothing to measure; run `pulumi refresh`, then `pulumi up` of "
+                f"{self.place.stack}"
+            )
+        said = f" ({' '.join(message.split())})" if (message := str(ready.get("message") or "")) else ""
+        raise BenchmarkError(
+            f"{name} is not ready{said}, so that there is nothing to measure; run `pulumi up` of {self.place.stack}, "
+            f"and see `kubectl describe rayservice {RAY_SERVICE} -n {namespace}`"
+        )
 
     def all(self) -> list[Json]:
         """Every Job of this stack that Kubernetes still keeps, the latest first."""

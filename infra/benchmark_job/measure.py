@@ -35,6 +35,7 @@ def run(
     chosen = find_scenario(scenario or outputs.benchmark_job.scenario).at(rates)
     jobs = Jobs(KubeApi(outputs.cluster), outputs.benchmark_job)
     cronjob = jobs.template()
+    jobs.check_service()
     job = jobs.start(cronjob, run_options(scenario, rates, resume), deadline_seconds(chosen))
     return _see_to_its_end(jobs, cronjob, job, results, console)
 

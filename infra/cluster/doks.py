@@ -5,7 +5,6 @@ Written from the pinned SDK, the source of DigitalOcean's Terraform provider and
 real refresh finds, and how long contracted nodes take are not known.
 """
 
-import ipaddress
 import os
 import re
 from collections.abc import Sequence
@@ -28,8 +27,6 @@ GPU_POOL = "mi325x"
 TAG = "pd-mi325x"  # on every droplet: `doctl compute droplet list --tag-name pd-mi325x` finds what is paid for
 _TOKEN_VARIABLES = ("DIGITALOCEAN_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN")  # read by the provider, in this order
 _VERSION_SLUG = r"\d+\.\d+\.\d+-do\.\d+"
-_VPC_PREFIXES = range(16, 25)  # "may not be larger than /16 or smaller than /24" (SDK, Vpc.ip_range)
-_PRIVATE = [ipaddress.IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
 # The provider itself waits 30 minutes (Terraform provider, resource_kubernetes_node_pool.go), and forgets a pool that
 # was not up by then, while it goes on to be paid for. How long eight-GPU nodes take was not measured.
 _GPU_POOL_TIMEOUT = "90m"
@@ -39,7 +36,7 @@ class DoksCluster(pulumi.ComponentResource):
     """VPC, cluster with a pool of CPU nodes, firewall in front of the nodes, pool of `nodes` MI325X nodes.
 
     Raises ConfigError before anything is registered for what can be known beforehand: a missing token, a version DOKS
-    does not have, ranges that are none.
+    does not have.
     """
 
     access: KubernetesAccess
@@ -48,7 +45,6 @@ class DoksCluster(pulumi.ComponentResource):
         self, name: str, settings: DoksSettings, nodes: int, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         _check_token()
-        _check_ranges(settings)
         version = _version(settings)
         super().__init__("pd-mi325x:cluster:Doks", name, {}, opts)
         vpc = self._vpc(name, settings)
@@ -171,13 +167,6 @@ def _check_token() -> None:
         problem = "doks needs a DigitalOcean API token"
         fix = "pulumi config set --secret digitalocean:token, or export DIGITALOCEAN_TOKEN"
         raise ConfigError("pd-mi325x:cluster.provider", problem, fix)
-
-
-def _check_ranges(settings: DoksSettings) -> None:
-    vpc = ipaddress.IPv4Network(settings.vpc_ip_range)
-    if vpc.prefixlen not in _VPC_PREFIXES or not any(vpc.subnet_of(network) for network in _PRIVATE):
-        problem = f"{vpc} cannot be a VPC's range"
-        raise ConfigError("pd-mi325x:cluster.vpcIpRange", problem, "a private range (RFC 1918) from /16 to /24")
 
 
 def _version(settings: DoksSettings) -> str:

@@ -11,6 +11,7 @@ Nodes that are there already are checked in every preview. With `wait` they come
 waited for, and a preview only finds out whether the API answers.
 """
 
+from infra.provider.kubeconfig import unreadable
 from infra.provider.kubernetes_api import KubernetesApi, Unavailable
 from infra.provider.preflight import kuberay, names, network, nodes, permissions, services
 from infra.provider.preflight.gather import gather
@@ -101,6 +102,8 @@ def _moved(olds: Properties, news: Properties) -> str:
     """`kubectl config use-context` does not move a stack to another cluster: somebody has to say that they want it."""
     before, now = olds.get("context"), news["context"]
     if news["contextChosen"] or not before or before == now:
+        return ""
+    if not now and unreadable(news["kubeconfig"]):  # said in its place when the file is opened
         return ""
     return (
         f"context: this stack is deployed through context {before!r}, and the current one of {news['kubeconfig']} is "

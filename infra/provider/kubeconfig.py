@@ -14,6 +14,7 @@ from infra.provider.resource import ResourceError
 # round trip takes 0.1 s (measured, docs/reference/preflight.md).
 CONNECTIONS = 16
 _DOKS = ".k8s.ondigitalocean.com"
+_LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}  # and what their entries hold
 Json = dict[str, Any]
 
 
@@ -47,10 +48,16 @@ def is_content(kubeconfig: str) -> bool:
 
 def current_context(path: str) -> str:
     """The name of a file's current context; empty when there is none or no such file: connect() says what is wrong."""
+    return "" if unreadable(path) else str(_read(path).get("current-context") or "")
+
+
+def unreadable(path: str) -> str:
+    """Why nothing can be read from a file, in a line; empty for one that is a kubeconfig."""
     try:
-        return str(_read(path).get("current-context") or "")
-    except ResourceError:
-        return ""
+        _read(path)
+    except ResourceError as error:
+        return str(error)
+    return ""
 
 
 def _path(kubeconfig: str) -> str:
@@ -68,7 +75,7 @@ def _read(path: str) -> Json:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not a text file"
             raise ResourceError(f"kubeconfig {file} cannot be read: {reason}") from None
-        for key in ("clusters", "users", "contexts"):
+        for key in _LISTS:
             merged[key] = [*merged.get(key, []), *(document.get(key) or [])]
         merged["current-context"] = merged.get("current-context") or document.get("current-context")
     if not there:
@@ -80,35 +87,60 @@ def _parse(text: str, source: str) -> Json:
     """The errors never quote the text: it holds credentials."""
     try:
         document = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: what looks like a date and is none
         document = None
     if not isinstance(document, dict):
         raise ResourceError(f"{source} is not a YAML document with clusters, users and contexts")
+    for key, content in _LISTS.items():
+        if not _is_list_of(content, document.get(key)):
+            raise ResourceError(
+                f"{source} is malformed: `{key}` is not a list of entries, each with `name` and `{content}`; "
+                "get a new kubeconfig"
+            )
+    if not isinstance(document.get("current-context") or "", str):
+        raise ResourceError(f"{source} is malformed: `current-context` is not a name; get a new kubeconfig")
     return document
+
+
+def _is_list_of(content: str, entries: Any) -> bool:
+    """None is an empty list, and nothing an empty entry, as kubectl has it."""
+    return isinstance(entries or [], list) and all(
+        isinstance(entry, dict)
+        and isinstance(entry.get("name", ""), str)
+        and isinstance(entry.get(content) or {}, dict)
+        for entry in entries or []
+    )
 
 
 def _select(document: Json, context: str, source: str) -> tuple[str, str, Json, Json]:
     """(context, user, the user's entry, the cluster's entry) that are to be used."""
-    contexts = _by_name(document, "contexts", "context")
+    contexts = _by_name(document, "contexts")
     name = context or document.get("current-context") or ""
     if name not in contexts:
         which = f"context {name!r} is not in {source}" if name else f"{source} has no current context"
         raise ResourceError(f"{which}; set cluster.context to one of: {', '.join(sorted(contexts)) or 'none there'}")
-    user_name = contexts[name].get("user") or ""
-    user = _by_name(document, "users", "user").get(user_name, {})
-    cluster = _by_name(document, "clusters", "cluster").get(contexts[name].get("cluster") or "", {})
-    if not urlsplit(str(cluster.get("server"))).hostname:
+    user_name = str(contexts[name].get("user") or "")
+    user = _by_name(document, "users").get(user_name, {})
+    cluster = _by_name(document, "clusters").get(str(contexts[name].get("cluster") or ""), {})
+    if not _has_host(str(cluster.get("server"))):
         raise ResourceError(f"context {name!r} of {source} has no cluster with a `server` URL; get a new kubeconfig")
-    command = (user.get("exec") or {}).get("command") or ""
+    if not isinstance(user.get("exec") or {}, dict):
+        raise ResourceError(f"context {name!r} of {source} is malformed; get a new kubeconfig")
+    command = str((user.get("exec") or {}).get("command") or "")
     if command and "/" not in command and not shutil.which(command):
         raise ResourceError(f"{source} gets its credentials from `{command}`, which is not on PATH; install it")
     return name, user_name, user, cluster
 
 
-def _by_name(document: Json, key: str, content: str) -> dict[str, Json]:
-    entries = document.get(key) or []
-    found = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    return {entry.get("name", ""): entry.get(content) or {} for entry in reversed(found)}
+def _by_name(document: Json, key: str) -> dict[str, Json]:
+    return {entry.get("name", ""): entry.get(_LISTS[key]) or {} for entry in reversed(document.get(key) or [])}
+
+
+def _has_host(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:  # https://[
+        return False
 
 
 def _renewal(server: str, content: bool, has_plugin: bool) -> str:

@@ -7,7 +7,7 @@ is needed: that costs 0.3 s (measured), and the same provider process serves sta
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from infra.provider.kubeconfig import connect
 from infra.provider.resource import ResourceError
@@ -126,12 +126,19 @@ class KubernetesApi:
                 f"{self}: TLS failed ({_cause(error.reason)}); check the certificates in {self._source}"
             ) from None
         except (HTTPError, OSError) as error:
-            raise Unavailable(
-                f"{self} cannot be reached ({_cause(error)}); check the network, and `server` in {self._source}"
-            ) from None
+            raise Unavailable(self._not_reached(_cause(error))) from None
         if status < 300 or status == 404:
             return status, answer
         raise self._refused(status, answer, f"{method} {path}", service)
+
+    def _not_reached(self, cause: str) -> str:
+        if not (proxy := _proxy(self._client)):
+            return f"{self} cannot be reached ({cause}); check the network, and `server` in {self._source}"
+        host = urlsplit(self.server).hostname
+        return (
+            f"{self} cannot be reached through the proxy {proxy} ({cause}); check HTTPS_PROXY, and proxy-url in "
+            f"{self._source}; or put {host} into NO_PROXY"
+        )
 
     def _refused(self, status: int, body: bytes, request: str, service: str) -> ResourceError:
         told, by_api_server = _message(body)
@@ -158,6 +165,15 @@ def _message(body: bytes) -> tuple[str, bool]:
     if isinstance(status, dict) and by_api_server:
         text = str(status.get("message") or status.get("reason"))
     return " ".join(text.split())[:_MESSAGE_CHARACTERS] or "no message", by_api_server
+
+
+def _proxy(client: Any) -> str:
+    """Host and port of the proxy that a client goes through, without the user and password; empty without one."""
+    from urllib3 import PoolManager
+
+    if type(client.rest_client.pool_manager) is PoolManager:  # NO_PROXY names this server, or there is no proxy
+        return ""
+    return urlsplit(client.configuration.proxy).netloc.rpartition("@")[2]
 
 
 def _cause(error: object) -> str:

@@ -5,15 +5,23 @@ Serve application is asked as well, through the API server, with the token that 
 
 Inputs: kubeconfig, context, namespace, name, uid and generation (of the RayService: a new one of either means that
 there is something new to wait for), application (ServeApplicationSchema), pods (how many Ray pods there must be),
-readyTimeoutSeconds. No outputs. It changes nothing in the cluster.
+objects (all that the stack makes under a fixed name -> its API path), readyTimeoutSeconds. No outputs. It changes
+nothing in the cluster.
+
+It depends on all of `objects`. So where it is in the state they are too, and one that the cluster has not was deleted
+by somebody else. A refresh takes what is gone out of its inputs: then the next update makes that again.
 """
 
 import base64
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.provider.kubeconfig import is_content, unreadable
 from infra.provider.kubernetes_api import KubernetesApi, Unavailable
+from infra.provider.missing_objects import missing, there
 from infra.provider.pod_reasons import is_ready, not_ready, summary
+from infra.provider.refused_pods import end_if_for_good, refused_pods
 from infra.provider.resource import Interrupted, Operation, PartlyUpdated, Properties, ResourceError
 from infra.provider.serve_application import FAILED, as_wanted, failure, progress
 
@@ -21,7 +29,11 @@ _POLL_SECONDS = 2.0
 # An operator that runs writes a status within seconds; the chart's Deployment has been waited for before this.
 _OPERATOR_SECONDS = 120.0
 _DASHBOARD_PORT = 8265
-_INPUTS = ("namespace", "name", "uid", "generation", "application", "pods")
+# The way in as well, though there is nothing to wait for: `delete` is given what the last update recorded.
+_WAY_IN = ("kubeconfig", "context")
+_INPUTS = (*_WAY_IN, "namespace", "name", "uid", "generation", "application", "pods", "objects")
+# Lets Pulumi's Kubernetes provider forget objects of a cluster that it does not reach (its kubernetes_provider.go).
+_FORGET = "PULUMI_K8S_DELETE_UNREACHABLE"
 
 
 @dataclass
@@ -38,7 +50,15 @@ class RayServiceReady:
     """Implements infra.provider.resource.Resource."""
 
     def check(self, olds: Properties, news: Properties) -> list[str]:
-        return []
+        """What the last update left and is gone. Not what this one makes, and not in another cluster than then."""
+        if any(olds.get(key) != news[key] for key in _WAY_IN):
+            return []
+        before = olds.get("objects") or {}
+        left = {name: path for name, path in news["objects"].items() if before.get(name) == path}
+        try:
+            return missing(_api(news), news["namespace"], left)
+        except ResourceError as error:
+            return [str(error)]
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:
         return any(olds.get(key) != news.get(key) for key in _INPUTS)
@@ -51,7 +71,16 @@ class RayServiceReady:
         return f"{inputs['namespace']}/{inputs['name']}", {}
 
     def read(self, resource_id: str, outputs: Properties) -> tuple[Properties, Properties] | None:
-        return outputs, outputs
+        """Without the objects that are gone; None without the RayService."""
+        if "objects" not in outputs:  # made by an earlier version
+            return outputs, outputs
+        try:
+            found = there(_api(outputs), {**outputs["objects"], "": _path(outputs)})
+        except ResourceError:  # a refresh is also how credentials are renewed
+            return outputs, outputs
+        left = {name: path for name, path in outputs["objects"].items() if name in found}
+        seen = {**outputs, "objects": left}
+        return (seen, seen) if "" in found else None
 
     def update(self, resource_id: str, olds: Properties, news: Properties, operation: Operation) -> Properties:
         try:
@@ -61,18 +90,34 @@ class RayServiceReady:
         return {}
 
     def delete(self, resource_id: str, outputs: Properties, operation: Operation) -> None:
-        """Nothing of it is in the cluster."""
+        """Nothing of it is in the cluster. But a destroy comes to it first, and everything else needs the file.
+
+        Pulumi's Kubernetes provider would advise to set _FORGET, which leaves all of the stack running.
+        """
+        file = outputs["kubeconfig"]
+        if is_content(file) or os.environ.get(_FORGET) == "true" or not (why := unreadable(file)):
+            return
+        raise ResourceError(
+            f"{why.partition('; ')[0]}, and the last `pulumi up` recorded it; put it back, or run `pulumi up` with "
+            "another one (cluster.kubeconfig) first"
+        )
 
     def interrupted(self) -> None:
         """A running create or update hears of it through its operation."""
 
     def _wait(self, inputs: Properties, operation: Operation) -> None:
-        api = KubernetesApi(inputs["kubeconfig"], inputs["context"])
+        api = _api(inputs)
         name, shown = f"RayService {inputs['namespace']}/{inputs['name']}", ""
-        seen = Seen("the API server")
+        seen, complete = Seen("the API server"), False
         while True:
             try:
+                # At the start, when all of it has just been made, and at the end, after what may have been hours.
+                if not complete:
+                    _end_if_missing(api, inputs)
+                    complete = True
                 seen = look(api, inputs)
+                if seen.serves:
+                    _end_if_missing(api, inputs)
             except Unavailable as error:  # a control plane may restart while weights load
                 seen = Seen("the API server to answer again", reasons=[str(error)])
             if seen.serves:
@@ -94,10 +139,23 @@ class RayServiceReady:
             operation.wait(seen.waiting, _POLL_SECONDS)
 
 
+def _api(inputs: Properties) -> KubernetesApi:
+    return KubernetesApi(*(inputs[key] for key in _WAY_IN))
+
+
+def _path(inputs: Properties) -> str:
+    return f"/apis/ray.io/v1/namespaces/{inputs['namespace']}/rayservices/{inputs['name']}"
+
+
+def _end_if_missing(api: KubernetesApi, inputs: Properties) -> None:
+    if lines := missing(api, inputs["namespace"], inputs["objects"]):
+        raise ResourceError("\n".join(lines))
+
+
 def look(api: KubernetesApi, inputs: Properties) -> Seen:
     """The service as it is now. Raises ResourceError for what waiting cannot mend."""
     namespace, name = inputs["namespace"], inputs["name"]
-    service = api.get(f"/apis/ray.io/v1/namespaces/{namespace}/rayservices/{name}")
+    service = api.get(_path(inputs))
     if service is None:
         raise ResourceError(f"RayService {namespace}/{name} was deleted by somebody while it was starting")
     status = service.get("status") or {}
@@ -112,7 +170,8 @@ def look(api: KubernetesApi, inputs: Properties) -> Seen:
     pods = api.list(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"ray.io/cluster={cluster}")
     up = sum(is_ready(pod) for pod in pods)
     state = api.get(f"/apis/ray.io/v1/namespaces/{namespace}/rayclusters/{cluster}") or {}
-    told = _refused_pods(state)
+    told = refused_pods(state)
+    end_if_for_good(api, namespace, name, told)
     reasons = [text for text in (told, summary(not_ready(pods))) if text]
     head_ready = any(pod["metadata"]["labels"].get("ray.io/node-type") == "head" and is_ready(pod) for pod in pods)
     if not head_ready:
@@ -165,13 +224,6 @@ def _cluster_name(status: dict[str, Any]) -> str:
         ),
         "",
     )
-
-
-def _refused_pods(cluster: dict[str, Any]) -> str:
-    """What the API server said when KubeRay could not make a pod: a quota, an admission rule."""
-    conditions = cluster.get("status", {}).get("conditions") or []
-    failed = next((c for c in conditions if c["type"] == "ReplicaFailure" and c["status"] == "True"), {})
-    return " ".join(str(failed.get("message", "")).split())
 
 
 def _because(reasons: list[str]) -> str:

@@ -19,8 +19,9 @@ from benchmarks.scenario import find_scenario
 from benchmarks.summary import summarize
 from benchmarks.target import Target
 from infra.benchmark_template import claim_spec, cron_job_spec
-from serving.kubernetes_names import BENCHMARK_TARGET, RESULTS, labels
+from serving.kubernetes_names import BENCHMARK_TARGET, RAY_SERVICE, RESULTS, labels
 from serving.stack import parse_stack
+from tests.cluster.ray_service import ray_service
 from tests.cluster.waiting import eventually
 from tests.shell import ROOT
 from tools.rehearsal.cluster import SimulatedCluster
@@ -117,8 +118,20 @@ class Stage:
         self.core.create_namespaced_persistent_volume_claim(self.namespace, claim)
         cronjob = {"metadata": metadata, "spec": cron_job_spec(stack, self.stack, "Qwen/Qwen3")}
         self.batch.create_namespaced_cron_job(self.namespace, cronjob)
+        self._serves()
         accounts = lambda: self.core.list_namespaced_service_account(self.namespace).items  # noqa: E731
         eventually(accounts, "the namespace's service account")
+
+    def _serves(self) -> None:
+        """A RayService that says it is ready, and that no KubeRay looks after: there is nothing behind it."""
+        custom: Any = client.CustomObjectsApi(self.cluster.api())
+        place = ("ray.io", "v1", self.namespace, "rayservices")
+        body = ray_service(RAY_SERVICE, "")
+        body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+        custom.create_namespaced_custom_object(*place, body)
+        condition = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
+        body = {"status": {"conditions": [{**condition, "lastTransitionTime": "2026-11-30T01:00:00Z"}]}}
+        custom.patch_namespaced_custom_object_status(*place, RAY_SERVICE, body)
 
     def terminal(self, *words: str) -> Terminal:
         self.terminals.append(Terminal(self, *words))

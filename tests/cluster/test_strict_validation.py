@@ -51,7 +51,7 @@ CASES: dict[str, dict[str, Any]] = {
     "pull secret": BASE | {"images": {**IMAGES, "pullSecret": "registry"}},
     "weights from nfs": BASE
     | {"weights": {"mode": "nfs", "revision": REVISION, "nfs": {"server": "10.0.0.2", "path": "/w"}}},
-    "weights from hub": BASE | {"weights": {"mode": "hub", "revision": REVISION}, "huggingFaceToken": "a token"},
+    "weights from hub": BASE | {"weights": {"mode": "hub", "revision": REVISION}, "huggingFaceToken": "a-token"},
     "weights on the node": BASE | {"weights": {"mode": "local", "path": "/mnt/weights"}},
     "annotations": BASE | {"monitoring": "annotations"},
     "prometheus": BASE | {"monitoring": "prometheus-operator"},

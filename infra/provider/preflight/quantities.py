@@ -1,36 +1,26 @@
 """Kubernetes quantities (`132`, `500m`, `1062Gi`), and what a pod asks for."""
 
-import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from serving.quantities import amount
+
 Quantities = dict[str, Decimal]
-_QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:([eE][+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]))?")
-_FACTORS = {
-    **{
-        suffix: Decimal(1000) ** power
-        for suffix, power in zip("numkMGTPE", (-3, -2, -1, 1, 2, 3, 4, 5, 6), strict=True)
-    },
-    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
-}
 
 
 def quantity(text: str | int | float) -> Decimal:
-    """The number that a quantity stands for (apimachinery's resource.Quantity). Raises ValueError."""
-    match = _QUANTITY.fullmatch(str(text))
-    if not match:
-        raise ValueError(f"{text!r} is not a Kubernetes quantity")
-    number, exponent, suffix = match.groups()
-    return Decimal(number + (exponent or "")) * _FACTORS.get(suffix, Decimal(1))
+    """The number that a quantity of an object in the API stands for; unlike a setting it may have a sign."""
+    written = str(text)
+    return amount(written.lstrip("+-")) * (-1 if written.startswith("-") else 1)
 
 
-def shown(resource: str, amount: Decimal) -> str:
+def shown(resource: str, number: Decimal) -> str:
     """The number as people write it: `132`, `1062Gi` of memory."""
     if resource == "memory":
-        gib = amount / Decimal(1024) ** 3
-        return f"{_short(gib)}Gi" if gib >= 1 or not gib else f"{_short(amount / Decimal(1024) ** 2)}Mi"
-    return _short(amount)
+        gib = number / Decimal(1024) ** 3
+        return f"{_short(gib)}Gi" if gib >= 1 or not gib else f"{_short(number / Decimal(1024) ** 2)}Mi"
+    return _short(number)
 
 
 def pod_requests(pod: Mapping[str, Any]) -> Quantities:
@@ -61,8 +51,8 @@ def _requests(owner: Mapping[str, Any]) -> Quantities:
 def _sum(parts: Iterable[Quantities]) -> Quantities:
     total: Quantities = {}
     for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, Decimal(0)) + amount
+        for name, number in part.items():
+            total[name] = total.get(name, Decimal(0)) + number
     return total
 
 
@@ -70,5 +60,5 @@ def _most(one: Quantities, other: Quantities) -> Quantities:
     return {name: max(one.get(name, Decimal(0)), other.get(name, Decimal(0))) for name in one.keys() | other.keys()}
 
 
-def _short(amount: Decimal) -> str:
-    return f"{amount:.1f}".rstrip("0").rstrip(".") if amount % 1 else f"{amount:.0f}"
+def _short(number: Decimal) -> str:
+    return f"{number:.1f}".rstrip("0").rstrip(".") if number % 1 else f"{number:.0f}"

@@ -71,7 +71,7 @@ def registered(register: Callable[[pulumi.ResourceOptions], list[pulumi.Resource
     return monitor.seen
 
 
-def program_registers(program: Callable[[], None]) -> list[Registration]:
+def program_registers(program: Callable[[], object]) -> list[Registration]:
     """What a whole program registers, in order."""
     monitor = _Monitor()
     pulumi.runtime.set_mocks(monitor.mocks, preview=False, monitor=monitor)

@@ -60,7 +60,11 @@ def make(tmp_path: Path) -> Make:
 @pytest.mark.parametrize(
     ("answer", "line"),
     [
-        (None, "Pulumi does not say what is deployed; its own words are above"),
+        (
+            None,
+            "Pulumi does not say what is deployed, its own words are above; `pulumi stack ls` lists the stacks there "
+            "are, `make stacks` registers the shipped ones",
+        ),
         ({}, "this stack is not deployed; run pulumi up (or name another one with STACK=)"),
         ({"nodes": 4, "cluster": {}}, "this stack owns nodes and serves nothing; name one that is on them with STACK="),
     ],
@@ -71,6 +75,22 @@ def test_nothing_to_measure_is_one_line(make: Make, verb: str, answer: Any, line
     assert done.stderr.splitlines()[-1] == f"error: {line}"
     assert ("no stack selected" in done.stderr) is (answer is None)
     assert make.calls == ["stack output --json --stack nope"]
+
+
+def test_a_name_that_begins_with_a_dash_is_a_name(tmp_path: Path) -> None:
+    """And no option of the dispatcher, which would show its usage."""
+    for target in ("benchmark", "results"):
+        made = subprocess.run(
+            ["make", "-n", target, "STACK=-h"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert f'dispatch {target} --stack="-h" --results="results"' in made.stdout, made.stdout
+
+
+def test_the_name_reaches_pulumi(make: Make) -> None:
+    done = make(None, "benchmark", "--stack=-h")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: Pulumi does not say")
+    assert make.calls == ["stack output --json --stack -h"]
 
 
 def test_a_shell_without_pulumi_is_one_line(make: Make) -> None:

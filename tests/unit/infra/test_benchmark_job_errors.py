@@ -22,6 +22,7 @@ from infra.provider.kubernetes_api import Unavailable
 TOKEN = "a-token-nobody-may-see"
 JOBS = "/apis/batch/v1/namespaces/llm/jobs"
 CRONJOB = "/apis/batch/v1/namespaces/llm/cronjobs/benchmark"
+SERVICE = "/apis/ray.io/v1/namespaces/llm/rayservices/llm"
 CLAIM = "/api/v1/namespaces/llm/persistentvolumeclaims/results"
 
 
@@ -46,7 +47,12 @@ def answers() -> Answers:
         "spec": {"jobTemplate": {"spec": {"template": pod}}},
     }
     claim = {"metadata": {}, "status": {"phase": "Bound"}}
-    return Answers({CRONJOB: (200, cronjob), CLAIM: (200, claim), JOBS: (200, {"items": []})})
+    found = {CRONJOB: cronjob, CLAIM: claim, SERVICE: ready("True"), JOBS: {"items": []}}
+    return Answers({path: (200, body) for path, body in found.items()})
+
+
+def ready(status: str) -> dict[str, Any]:
+    return {"metadata": {}, "status": {"conditions": [{"type": "Ready", "status": status, "message": "no\nendpoint"}]}}
 
 
 @pytest.fixture
@@ -169,6 +175,21 @@ def test_an_expired_kubeconfig(fails: Fails, server: str, answers: Answers, verb
         (CRONJOB, (200, b"<html>a proxy</html>"), "does not answer as a Kubernetes API"),
         (CLAIM, (404, {}), "the volume claim results in namespace llm is gone or has lost its volume"),
         (CLAIM, (200, {"metadata": {}, "status": {"phase": "Lost"}}), "is gone or has lost its volume"),
+        (
+            SERVICE,
+            (200, ready("False")),
+            "RayService llm in namespace llm is not ready (no endpoint), so that there is nothing to measure; run",
+        ),
+        (
+            SERVICE,
+            (200, {"metadata": {}}),
+            "is not ready, so that there is nothing to measure; run `pulumi up` of pd-1p1d",
+        ),
+        (
+            SERVICE,
+            (404, {}),
+            "is not there, so that there is nothing to measure; run `pulumi refresh`, then `pulumi up`",
+        ),
         (JOBS, (403, "jobs is forbidden"), "jobs is forbidden; ask for that permission"),
     ],
 )

@@ -164,7 +164,7 @@ def test_what_reaches_the_engine(engine: _Engine) -> None:
     @pulumi.runtime.test
     def deploy() -> None:
         target = {"stack": "pd-1p1d", "tokenizer": TOKENIZER, "url": pulumi.Output.from_input("http://llm:8000")}
-        known.update(benchmark_template(stack(), "pd-1p1d", target, pulumi.ResourceOptions(), "llm"))
+        known.update(benchmark_template(stack(), "pd-1p1d", target, pulumi.ResourceOptions(), "llm")[0])
 
     deploy()
     assert known == {

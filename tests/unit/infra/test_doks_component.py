@@ -119,8 +119,6 @@ def test_a_minor_release_that_doks_dropped(monkeypatch: pytest.MonkeyPatch) -> N
     ("settings", "key", "words"),
     [
         ({"version": "1.34"}, "cluster.version", "'1.34'"),
-        ({"vpcIpRange": "10.0.0.0/8"}, "cluster.vpcIpRange", "from /16 to /24"),
-        ({"vpcIpRange": "198.51.100.0/24"}, "cluster.vpcIpRange", "private"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_registered(

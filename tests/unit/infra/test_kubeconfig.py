@@ -10,7 +10,7 @@ import pytest
 import yaml
 from stand_in_api_server import TOKEN, ApiServer, Json, Kubeconfig, failure, status
 
-from infra.provider.kubeconfig import _renewal
+from infra.provider.kubeconfig import _renewal, current_context
 from infra.provider.kubernetes_api import KubernetesApi
 
 
@@ -57,15 +57,27 @@ def test_how_credentials_are_renewed(api_server: ApiServer, kubeconfig: Kubeconf
         ({"users": [{"name": "me", "user": {"exec": {"args": ["secret"]}}}]}, "which failed"),
         ({"users": [{"name": "me", "user": {"client-key-data": "secret!", "token": 7}}]}, "is malformed"),
         ({"users": [{"name": "me", "user": {"tokenFile": "/nowhere/secret"}}]}, "is malformed"),
-        ({"users": "secret"}, "is malformed"),
+        ({"users": [{"name": "me", "user": {"exec": "secret"}}]}, "is malformed"),
+        ({"clusters": [{"name": "c", "cluster": {"server": "https://["}}]}, "no cluster with a `server` URL"),
+        ({"clusters": 5}, "`clusters` is not a list of entries, each with `name` and `cluster`; get a new kubeconfig"),
+        ({"users": "secret"}, "the kubeconfig is malformed: `users` is not a list"),
+        ({"contexts": ["secret"]}, "`contexts` is not a list of entries"),
+        ({"contexts": {"name": "here"}}, "`contexts` is not a list of entries"),
+        ({"contexts": [{"name": ["secret"], "context": {}}]}, "`contexts` is not a list of entries"),
+        ({"contexts": [{"name": "here", "context": "secret"}]}, "`contexts` is not a list of entries"),
+        ({"current-context": ["secret"]}, "`current-context` is not a name"),
     ],
 )
-def test_a_kubeconfig_that_does_not_do(kubeconfig: Kubeconfig, change: Json, words: str) -> None:
+def test_a_kubeconfig_that_does_not_do(kubeconfig: Kubeconfig, change: Json, words: str, tmp_path: Path) -> None:
     content = yaml.safe_dump({**kubeconfig(), **change})
     assert words in failure(lambda: KubernetesApi(content))
+    file = tmp_path / "config"
+    file.write_text(content)
+    assert words.replace("the kubeconfig", f"kubeconfig {file}") in failure(lambda: KubernetesApi(str(file)))
+    assert current_context(str(file)) in ("", "here", "gone"), "the program itself only asks for the name"
 
 
-@pytest.mark.parametrize("text", ["{secret: [", "secret\n", "- secret\n", "\n"])
+@pytest.mark.parametrize("text", ["{secret: [", "2024-99-99\n", "secret\n", "- secret\n", "\n"])
 def test_a_text_that_is_no_kubeconfig(text: str, tmp_path: Path) -> None:
     assert "the kubeconfig is not a YAML document" in failure(lambda: KubernetesApi(text + "\n"))
     (tmp_path / "config").write_text(text)

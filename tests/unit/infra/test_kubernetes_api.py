@@ -93,6 +93,26 @@ def test_nobody_listens(api_server: ApiServer, api: KubernetesApi) -> None:
     assert "Connection refused" in line
 
 
+@pytest.mark.parametrize("where", ["HTTPS_PROXY", "proxy-url"])
+def test_a_proxy_that_nobody_is_behind(
+    api_server: ApiServer, kubeconfig: Kubeconfig, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    proxy = "http://me:secret@127.0.0.1:9"
+    if where == "HTTPS_PROXY":
+        monkeypatch.setenv(where, proxy)
+    content = yaml.safe_dump(kubeconfig(**({"proxy-url": proxy} if where == "proxy-url" else {})))
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    line = failure(lambda: KubernetesApi(content).get("/version"), Unavailable)
+    assert f"{api_server.url} cannot be reached through the proxy 127.0.0.1:9 (" in line
+    assert "check HTTPS_PROXY, and proxy-url in the kubeconfig; or put 127.0.0.1 into NO_PROXY" in line
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    api_server.answers["/version"] = (200, {})
+    assert KubernetesApi(content).get("/version") == {}
+    api_server.close()
+    assert "proxy" not in failure(lambda: KubernetesApi(content).get("/version"), Unavailable)
+
+
 def test_a_server_that_does_not_answer(
     api_server: ApiServer, api: KubernetesApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,25 @@ def test_every_name_that_the_program_makes_is_looked_at(settings: dict[str, Any]
     assert len(fixed) >= 5
     # The token's secret is asked for by every stack: whether one is set is no input of the check.
     assert fixed == names.paths(inputs).keys() - ({"Secret hugging-face-token"} - made)
+    # The wait for the service has to come after all of them: it says which are gone.
+    ready = next(it for it in seen if it.type == "pd:index:RayServiceReady")
+    assert ready.inputs["objects"].keys() == {*fixed, "Namespace pd-space"}
+    before = {it.name for it in seen if _name_or_none(it) in fixed} | {"namespace"}
+    assert before <= _all_before(ready, seen)
+
+
+def _all_before(last: Registration, seen: list[Registration]) -> set[str]:
+    """The names of what a resource depends on, directly or through others."""
+    found, todo = set[str](), [*last.depends_on]
+    while todo:
+        if (name := todo.pop()) not in found:
+            found.add(name)
+            todo += [other for it in seen if it.name == name for other in it.depends_on]
+    return found
+
+
+def _name_or_none(seen: Registration) -> str | None:
+    return _name(seen) if "name" in seen.inputs.get("metadata", {}) else None
 
 
 def _name(seen: Registration) -> str:

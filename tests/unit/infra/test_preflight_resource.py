@@ -1,5 +1,6 @@
 """The resource around the checks: when it looks, when it waits, what it asks of Pulumi."""
 
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -95,6 +96,30 @@ def test_another_current_context_moves_nothing(monkeypatch: pytest.MonkeyPatch, 
     assert preflight.check(before, {**before, "context": "other", "contextChosen": True}) == []
     unnamed = {**before, "context": ""}  # by an earlier release of this program
     assert preflight.check(unnamed, before) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "does not exist; set cluster.kubeconfig"),
+        (b"", "is not a YAML document"),
+        (b"a: [", "is not a YAML document"),
+        (b"\xff\xfe\x00", "cannot be read: not a text file"),
+        (b"clusters: 5", "is malformed: `clusters`"),
+        (b"{}", "deployed through context 'mine', and the current one of"),  # a file that has none
+    ],
+)
+def test_a_file_that_is_gone_says_so_on_a_deployed_stack(
+    tmp_path: Path, chart: Json, content: bytes | None, words: str
+) -> None:
+    """And not that its current context is another one."""
+    file = tmp_path / "config"
+    if content is not None:
+        file.write_bytes(content)
+    before = {**chart, "context": "mine", "contextChosen": False}
+    [line] = ClusterPreflight().check(before, {**before, "kubeconfig": str(file), "context": ""})
+    assert words in line
+    assert str(file) in line
 
 
 def test_a_cluster_that_cannot_be_looked_at_is_one_line(

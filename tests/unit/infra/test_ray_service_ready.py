@@ -115,6 +115,59 @@ def test_pods_that_may_not_be_made_are_told() -> None:
     assert "exceeded quota" in seen.waiting
 
 
+def refused(message: str) -> dict[str, Any]:
+    """A RayCluster as KubeRay 1.6 marks it: two errors, joined with a line break, with a new pod name each time."""
+    condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreateWorkerPod", "message": message}
+    return {"status": {"conditions": [condition]}}
+
+
+INVALID = (
+    'FailedCreateWorkerPod\nPod "llm-abcde-engines-worker-{}" is invalid: spec.containers[0].resources.requests: '
+    'Invalid value: "132": must be less than or equal to cpu limit of 4'
+)
+FORBIDDEN = (
+    'FailedCreateHeadPod\npods "llm-abcde-head-{}" is forbidden: violates PodSecurity "baseline:latest": '
+    "host namespaces (hostNetwork=true)"
+)
+QUOTA = 'FailedCreateWorkerPod\npods "llm-abcde-engines-worker-{}" is forbidden: exceeded quota: pods=0'
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (INVALID, "FailedCreateWorkerPod: pod is invalid: spec.containers[0].resources.requests: Invalid value: "),
+        (FORBIDDEN, 'FailedCreateHeadPod: pod is forbidden: violates PodSecurity "baseline:latest": host namespaces'),
+    ],
+)
+def test_a_pod_that_the_api_refuses_for_good_ends_it(message: str, words: str) -> None:
+    lines: set[str] = set()
+    for attempt in ("k2xzm", "9p4qd"):
+        with pytest.raises(ResourceError) as caught:
+            look(api(pods=[], cluster=refused(message.format(attempt))), INPUTS)
+        lines.add(str(caught.value))
+    [line] = lines
+    assert f"KubeRay cannot make the pods of RayService ns/llm: {words}" in line
+    assert "\n" not in line
+
+
+def test_a_refusal_that_may_pass_is_waited_for_and_told_once() -> None:
+    told = {look(api(pods=[], cluster=refused(QUOTA.format(pod))), INPUTS).waiting for pod in ("k2xzm", "9p4qd")}
+    assert told == {"the Ray head; FailedCreateWorkerPod: pod is forbidden: exceeded quota: pods=0"}
+
+
+@pytest.mark.parametrize(("level", "ends"), [("baseline", True), ("privileged", False), ("", True)])
+def test_a_level_that_was_mended_since_is_waited_for(level: str, ends: bool) -> None:
+    """KubeRay's condition stays until it tries again, which may be minutes later."""
+    kubernetes = api(pods=[], cluster=refused(FORBIDDEN.format("x")))
+    labels = {"pod-security.kubernetes.io/enforce": level} if level else {}
+    kubernetes.objects["/api/v1/namespaces/ns"] = {"metadata": {"labels": labels}}
+    if not ends:
+        assert "PodSecurity" in look(kubernetes, INPUTS).waiting
+        return
+    with pytest.raises(ResourceError, match="PodSecurity"):
+        look(kubernetes, INPUTS)
+
+
 def test_without_a_status_nobody_has_taken_it_up() -> None:
     assert not look(api(the_service={"metadata": {"generation": 1}}), INPUTS).taken_up
 

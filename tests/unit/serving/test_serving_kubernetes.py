@@ -108,10 +108,11 @@ def test_network_modes_exclude_each_other(nodes: dict[str, Any], words: str) -> 
 def test_a_quantity_may_be_a_number(given: Any, text: str) -> None:
     """YAML and `pulumi config set --path` make a number of what looks like one."""
     nodes = {"engineCpu": given, "headCpu": given}
-    settings = parse_settings({**BASE, "cluster": {"provider": "doks", "nodes": nodes}, "results": {"size": given}})
+    size = {"size": 20 * 1024**3}
+    settings = parse_settings({**BASE, "cluster": {"provider": "doks", "nodes": nodes}, "results": size})
     assert isinstance(settings, Stack)
     assert engine(settings)["resources"]["limits"]["cpu"] == settings.profile.head_cpu == text
-    assert settings.results == Results(size=text)
+    assert settings.results == Results(size="21474836480")
 
 
 def test_a_quantity_is_no_truth() -> None:

@@ -24,7 +24,7 @@ def test_none_of_something(settings: dict[str, Any], key: str) -> None:
     assert refusal.value.key == key
 
 
-@pytest.mark.parametrize("value", ["1", "10", "0.5", "100m", "0.001Gi"])
+@pytest.mark.parametrize("value", ["1", "10", "0.5", "100m", "1m"])
 def test_little_of_something(value: str) -> None:
     cluster = {"provider": "doks", "nodes": {"headCpu": value}}
     assert parse_stack(QWEN | {"cluster": cluster}).profile.head_cpu == value
@@ -39,7 +39,7 @@ def test_an_operator_beside_the_clusters_own(namespace: str) -> None:
         with pytest.raises(ConfigError, match="the cluster's own") as refusal:
             parse_settings(values | operator)
         assert refusal.value.key == "rayOperator.namespace"
-    with pytest.raises(ConfigError, match="String should match"):
+    with pytest.raises(ConfigError, match="has to be a Kubernetes name"):
         parse_stack(QWEN | {"rayOperator": {"namespace": "Kuberay_1"}})
 
 

@@ -1,0 +1,55 @@
+"""Amounts in the words of the Kubernetes API: 132, 500m, 1062Gi."""
+
+import re
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+from serving.settings_base import number_as_text
+
+# apimachinery pkg/api/resource/quantity.go ("The serialization format is"), without a sign.
+_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:([eE][+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?", re.ASCII)
+_FACTORS = {
+    **{suffix: Decimal(1000) ** power for power, suffix in zip((-3, -2, -1, *range(1, 7)), "numkMGTPE", strict=True)},
+    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
+}
+# Two processors of 256 cores with two threads each: more than a node has whose GPUs this repository knows.
+_MOST_CPUS = 1024
+_SMALLEST_CPU = Decimal("0.001")  # Kubernetes counts no less ("Resource Management for Pods and Containers")
+_GIBIBYTE = 1024**3  # no engine, head or volume works with less; a smaller number is one whose unit was forgotten
+
+
+def amount(quantity: str) -> Decimal:
+    """The number that a quantity stands for. Raises ValueError."""
+    match = _QUANTITY.fullmatch(quantity)
+    if not match:
+        raise ValueError("has to be a quantity of Kubernetes, a number and its unit: 132, 500m, 1062Gi")
+    number, exponent, suffix = match.groups()
+    return Decimal(number + (exponent or "")) * _FACTORS.get(suffix, Decimal(1))
+
+
+def _more_than_nothing(quantity: str) -> str:
+    """No pod or volume of ours works with none of anything, and a limit of 0 is no limit."""
+    if not amount(quantity):
+        raise ValueError("has to be more than 0")
+    return quantity
+
+
+def _cpus(quantity: str) -> str:
+    if quantity.endswith("i"):
+        raise ValueError("is a number of CPUs and has no binary unit: write for example 96 or 1500m")
+    if not _SMALLEST_CPU <= amount(quantity) <= _MOST_CPUS:
+        raise ValueError(f"has to be from 1m (a thousandth of a CPU) to {_MOST_CPUS} CPUs")
+    return quantity
+
+
+def _memory(quantity: str) -> str:
+    if amount(quantity) < _GIBIBYTE:
+        raise ValueError("is less than 1Gi; a number without a unit is bytes: write for example 20Gi")
+    return quantity
+
+
+Quantity = Annotated[str, BeforeValidator(number_as_text), AfterValidator(_more_than_nothing)]
+Cpus = Annotated[Quantity, AfterValidator(_cpus)]
+Memory = Annotated[Quantity, AfterValidator(_memory)]
