@@ -92,7 +92,7 @@ class ExistingCluster(_KubernetesCluster):
 
     provider: Literal["existing"]
     kubeconfig: str = Field(default="", description="a file; empty: $KUBECONFIG, else ~/.kube/config")
-    context: str = Field(default="", description="a context of that file; empty: its current one")
+    context: str = Field(default="", description="a context of that file; empty: its current one at the first update")
     profile_: NodeProfileName = Field(default="doks", alias="profile")
     nic_cluster_policy: dict[RdmaResource, Annotated[list[Interface], AfterValidator(_not_empty)]] = Field(
         default_factory=dict,

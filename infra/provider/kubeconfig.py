@@ -48,7 +48,10 @@ def is_content(kubeconfig: str) -> bool:
 
 def current_context(path: str) -> str:
     """The name of a file's current context; empty when there is none or no such file: connect() says what is wrong."""
-    return "" if unreadable(path) else str(_read(path).get("current-context") or "")
+    try:
+        return str(_read(path).get("current-context") or "")
+    except ResourceError:
+        return ""
 
 
 def unreadable(path: str) -> str:

@@ -30,3 +30,11 @@ def one_line(done: Any) -> str:
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("error: ")
     return lines[0].removeprefix("error: ")
+
+
+def assert_blames(done: Any, key: str, parts: list[str]) -> None:
+    """One line that begins with this key and has all of these words behind it."""
+    blamed, _, rest = one_line(done).partition(": ")
+    assert blamed == key
+    for part in parts:
+        assert part in rest

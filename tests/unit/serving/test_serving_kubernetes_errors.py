@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from serving_command import QWEN, RenderSettings, one_line
+from serving_command import QWEN, RenderSettings, assert_blames
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CPU = {"model": "rehearsal-qwen3-moe", "platform": "cpu", "weights": {"mode": "local", "path": "/models/rehearsal"}}
@@ -149,10 +149,7 @@ GOOD: list[dict[str, Any]] = [
 @pytest.mark.parametrize("case", CASES)
 def test_bad_setting(case: str, render_settings: RenderSettings) -> None:
     settings, key, parts = CASES[case]
-    blamed, _, rest = one_line(render_settings(settings)).partition(": ")
-    assert blamed == key
-    for part in parts:
-        assert part in rest
+    assert_blames(render_settings(settings), key, parts)
 
 
 @pytest.mark.parametrize("settings", GOOD)
