@@ -1,4 +1,7 @@
-"""One checkout as a new user has it, and in it a prefill/decode stack that all tests of this tier use."""
+"""One checkout as a new user has it, and in it two stacks: aggregated, and prefill/decode.
+
+The first is gone before the second comes, unless a test of the second runs alone: each takes 7 GiB.
+"""
 
 import time
 from collections.abc import Iterator
@@ -9,9 +12,10 @@ import yaml
 
 from tests.conftest import free_port_base, ports_are_free
 from tests.local.deployment import Deployment, processes_of
-from tests.shell import Shell, copy_of_checkout
+from tests.shell import ROOT, Shell, copy_of_checkout
 
 PD = "local-pd-1p1d"
+AGGREGATED = "local-agg-2"
 # As a user adds one: the rehearsal's load for half as long, which is enough to count KV.
 SHORT = "rehearsal-short"
 
@@ -63,3 +67,27 @@ def pd(user: Shell) -> Iterator[Deployment]:
         yield deployment
     finally:
         destroy(deployment)
+
+
+@pytest.fixture(scope="session")
+def aggregated_stack(user: Shell) -> Iterator[Deployment]:
+    """The shipped aggregated stack on ports of its own, not deployed."""
+    deployment = new_deployment(user, AGGREGATED)
+    yield deployment
+    destroy(deployment)
+
+
+@pytest.fixture(scope="session")
+def aggregated(aggregated_stack: Deployment) -> Deployment:
+    """`pulumi up` of it, as it is shipped."""
+    shipped = yaml.safe_load((ROOT / f"Pulumi.{AGGREGATED}.yaml").read_text())["config"]
+    keys = ("topology", "engine")
+    aggregated_stack.shell.write_stack(AGGREGATED, **{key: shipped[f"pd-mi325x:{key}"] for key in keys})
+    aggregated_stack.pulumi("up --yes", 900)
+    return aggregated_stack
+
+
+@pytest.fixture(scope="session")
+def aggregated_answers(aggregated: Deployment) -> list[list[int]]:
+    """What it answers to the prompts of PROMPT_LENGTHS."""
+    return aggregated.answers()

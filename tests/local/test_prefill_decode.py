@@ -52,6 +52,13 @@ def test_every_block_of_every_prompt_crosses_through_nixl(pd: Deployment) -> Non
     assert pd.counter_reaches("ray_pd_kv_bytes_transferred_total", counted + expected) == counted + expected
 
 
+def test_the_same_tokens_come_out_as_of_the_aggregated_stack(
+    aggregated_answers: list[list[int]], pd: Deployment
+) -> None:
+    for length, one, other in zip(PROMPT_LENGTHS, aggregated_answers, pd.answers(), strict=True):
+        assert one == other, f"a prompt of {length} tokens is answered differently"
+
+
 def test_a_benchmark_interrupted_and_resumed_proves_the_kv_and_writes_a_report(pd: Deployment) -> None:
     command = f"make benchmark STACK={PD} SCENARIO={SHORT} RATES=1,1.5"
     stopped = pd.shell.interrupt(f"exec {command}", after="2 of 2", seconds=600)
