@@ -87,15 +87,14 @@ lock: tools ## Resolve requirements/*.txt again from versions.toml
 	@.venv/bin/python -m tools.lock
 
 ##@ Test
-.PHONY: test compile-meanwhile lint types test-both test-others test-unit test-engine test-cluster test-local
-test: toolchain-base compile-meanwhile lint types test-unit test-both ## Everything that can be tested here
+.PHONY: test compile-meanwhile lint types test-first test-fast test-unit test-engine test-cluster test-local
+test: toolchain-base compile-meanwhile lint test-first test-cluster ## Everything that can be tested here
 
-# Engines that load, and loads that run, leave a core free for much of the time. Not beside the unit tests: some of them
-# hold the benchmark's own delays against limits.
-test-both: toolchain-base
-	@.venv/bin/python -m tools.side_by_side test-local test-others
+# Engines that load, and loads that run, leave a core free for much of the time. The cluster tier needs both.
+test-first: toolchain-base toolchain-benchmark
+	@.venv/bin/python -m tools.side_by_side test-local test-fast
 
-test-others: test-engine test-cluster
+test-fast: types test-unit test-engine
 
 # What the later tests need and is not there yet; they wait for it. It ends when this make does (its process: PPID).
 compile-meanwhile:
@@ -117,11 +116,11 @@ test-engine: toolchain-base ## The real Pulumi engine, from the shell; what Ray 
 	@$(ENTER)
 	.venv/bin/python -m pytest tests/runtime tests/engine -n 3 --dist loadfile
 
-# This tier and the one above wait a good part of the time: three processes keep two cores busy. Not reordered, as files
-# of few tests are the long ones here, and would come last.
+# This tier and the one above wait a good part of the time: more processes than cores. Not reordered, as files of few
+# tests are the long ones here, and would come last.
 test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
 	@$(ENTER)
-	.venv/bin/python -m pytest -v tests/cluster -n 3 --dist loadfile --no-loadscope-reorder
+	.venv/bin/python -m pytest -v tests/cluster -n 4 --dist loadfile --no-loadscope-reorder
 
 test-local: toolchain-base ## Real Ray Serve, vLLM and NIXL on this machine's CPU, deployed by Pulumi, measured by AIPerf
 	@$(ENTER)

@@ -155,7 +155,7 @@ def test_a_job_that_is_deleted_is_over(stage: Stage) -> None:
 def test_as_a_person_types_it(shell: ClusterShell, cluster: SimulatedCluster, tmp_path: Path) -> None:
     """Deployed by Pulumi, which says where the stack is; the runs outlive it."""
     write_stack(shell, "measured")
-    up = shell.run("pulumi up --yes", 300)
+    up = shell.run("pulumi up --yes --skip-preview", 300)
     assert up.ok, up.text
     stage = Stage(cluster, "measured", tmp_path, "measured")
     there = stage.on_the_volume([1, 1.5, 2])
@@ -171,7 +171,7 @@ def test_as_a_person_types_it(shell: ClusterShell, cluster: SimulatedCluster, tm
     assert f"report: results/measured/{RUN}/report.html" in text
     assert content(copied) == content(there)
     assert shell.run("pulumi preview --expect-no-changes").ok
-    down = shell.run("pulumi destroy --yes", 300)
+    down = shell.run("pulumi destroy --yes --skip-preview", 300)
     assert down.ok, down.text
     assert stage.core.read_namespaced_persistent_volume_claim("results", "measured").status.phase == "Bound"
     assert stage.jobs() == []

@@ -72,7 +72,7 @@ def test_from_nothing_to_full_and_back(piece: Piece, core: Any, batch: Any) -> N
     assert "hugging-face-token" in state
     assert "hf_topsecret" not in state + up.text
 
-    destroyed = piece.pulumi("destroy --yes")
+    destroyed = piece.pulumi("destroy --yes --skip-preview")
     assert destroyed.ok, destroyed.text
     assert gone(core, volume)
     assert core.list_namespaced_persistent_volume_claim(piece.namespace).items == []
@@ -81,7 +81,7 @@ def test_from_nothing_to_full_and_back(piece: Piece, core: Any, batch: Any) -> N
     again = piece.up(weights=NFS)
     assert again.ok, again.text
     assert bound_volume(core, piece).metadata.name == volume
-    assert piece.pulumi("destroy --yes").ok
+    assert piece.pulumi("destroy --yes --skip-preview").ok
 
 
 def test_another_commit_and_another_export(piece: Piece, core: Any, batch: Any) -> None:
@@ -96,7 +96,7 @@ def test_another_commit_and_another_export(piece: Piece, core: Any, batch: Any) 
     assert up.ok, up.text
     assert bound_volume(core, piece).spec.nfs.path == "/other"
     assert len(jobs(batch, piece)) == 1
-    assert piece.pulumi("destroy --yes").ok
+    assert piece.pulumi("destroy --yes --skip-preview").ok
 
 
 def test_a_download_that_fails_says_why_and_the_next_update_tries_again(
@@ -124,7 +124,7 @@ def test_a_download_that_fails_says_why_and_the_next_update_tries_again(
     assert again.ok, again.text
     assert len(jobs(batch, piece)) == 1
     assert piece.unchanged()
-    assert piece.pulumi("destroy --yes").ok
+    assert piece.pulumi("destroy --yes --skip-preview").ok
 
 
 def failed(batch: Any, piece: Piece) -> bool:

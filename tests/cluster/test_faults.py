@@ -29,7 +29,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory, cluster: SimulatedCluster) -
     yield shell
     cluster.ray.set("RUNNING", namespace=NAME)
     shell.run("pulumi cancel --yes")
-    destroy = shell.run("pulumi destroy --yes", 300)
+    destroy = shell.run("pulumi destroy --yes --skip-preview", 300)
     assert destroy.ok, destroy.text
     assert shell.run(f"kubectl delete namespace {NAME} --timeout=120s").ok
 
@@ -211,4 +211,6 @@ def test_page_says_what_was_seen(request: pytest.FixtureRequest) -> None:
         return
     if os.environ.get(UPDATE):
         PLACE.write_text(render(rows))
-    assert PLACE.read_text() == render(rows), f"{PLACE.name} is out of date; {UPDATE}=1 make test-cluster writes it"
+    written, seen = PLACE.read_text(), render(rows)
+    other = [line for line in seen.splitlines() if line not in written.splitlines()]
+    assert written == seen, f"{PLACE.name} is out of date; {UPDATE}=1 make test-cluster writes it: {other}"

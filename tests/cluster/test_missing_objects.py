@@ -43,16 +43,11 @@ def repaired(shell: ClusterShell) -> None:
 
 
 def test_what_somebody_deleted(shell: ClusterShell) -> None:
-    kubectl(shell, "delete rayservice/llm --wait")
-    for command in ("pulumi preview", "pulumi up --yes --skip-preview"):
-        assert_one_clear_line(shell.run(command), f"RayService llm is gone from namespace {NAME}", REMEDY)
-    repaired(shell)
-
-
-def test_what_is_gone_and_to_be_changed(shell: ClusterShell) -> None:
     """Pulumi's provider would say `configmaps "benchmark-target" not found`, and every change would end with that."""
+    kubectl(shell, "delete rayservice llm --wait")
+    assert_one_clear_line(shell.run("pulumi preview"), f"RayService llm is gone from namespace {NAME}", REMEDY)
     kubectl(shell, "delete configmap benchmark-target --wait")
-    write_stack(shell, NAME, scenario="rehearsal")
+    write_stack(shell, NAME, scenario="rehearsal")  # so that the ConfigMap is to be changed
     for command in ("pulumi preview", "pulumi up --yes --skip-preview"):
         answer = shell.run(command)
         assert_one_clear_line(answer, f"ConfigMap benchmark-target is gone from namespace {NAME}", REMEDY)

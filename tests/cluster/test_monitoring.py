@@ -41,4 +41,4 @@ def test_objects_for_the_prometheus_operator_come_and_go(
     assert piece.up(monitoring="annotations").ok
     assert monitors() == []
     assert dashboards() == []
-    assert piece.pulumi("destroy --yes").ok
+    assert piece.pulumi("destroy --yes --skip-preview").ok

@@ -52,5 +52,5 @@ def test_tls_token_and_headers(shell: Shell, secure: Dashboard, tmp_path: Path) 
     state = shell.run("pulumi stack export --show-secrets").text
     assert "a secret of the proxy" not in state
     assert TOKEN not in state
-    assert shell.run("pulumi destroy --yes").ok
+    assert shell.run("pulumi destroy --yes --skip-preview").ok
     assert secure.configs == {}

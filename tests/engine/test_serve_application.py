@@ -26,12 +26,12 @@ def test_up_no_change_update_destroy_beside_another_tenant(remote: Shell, dashbo
     assert replicas["Decode:rehearsal-qwen3-moe"] == 2
     assert dashboard.configs["somebody-elses"] == OTHERS
 
-    assert remote.run("pulumi destroy --yes").ok
+    assert remote.run("pulumi destroy --yes --skip-preview").ok
     assert dashboard.configs == {"somebody-elses": OTHERS}
 
 
 def test_refresh_sees_what_was_changed_behind_its_back(remote: Shell, dashboard: Dashboard) -> None:
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
     dashboard.configs["llm"]["deployments"][0]["num_replicas"] = 7
     assert not remote.run("pulumi refresh --preview-only --expect-no-changes").ok
     assert remote.run("pulumi up --yes --refresh").ok
@@ -41,7 +41,7 @@ def test_refresh_sees_what_was_changed_behind_its_back(remote: Shell, dashboard:
     refresh = remote.run("pulumi refresh --yes")
     assert refresh.ok
     assert "1 deleted" in refresh.text
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
     assert "llm" in dashboard.configs
 
 
@@ -60,12 +60,12 @@ def test_an_application_that_fails_shows_the_replicas_own_error_and_is_withdrawn
     assert dashboard.configs == {}
 
     dashboard.outcome = "RUNNING"
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
 
 
 def test_an_update_that_fails_is_not_forgotten(remote: Shell, dashboard: Dashboard) -> None:
     """Going back to the old settings is a change: the cluster has the new ones."""
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
     good = dashboard.configs["llm"]
     dashboard.outcome, dashboard.message = "UNHEALTHY", "RuntimeError: no memory"
     remote.write_stack("remote", engine={"all": {"max_num_seqs": 100_000}})
@@ -80,14 +80,14 @@ def test_an_update_that_fails_is_not_forgotten(remote: Shell, dashboard: Dashboa
 
 
 def test_ctrl_c_in_an_update_is_not_forgotten_either(remote: Shell, dashboard: Dashboard) -> None:
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
     good = dashboard.configs["llm"]
     dashboard.outcome = "DEPLOYING"
     remote.write_stack("remote", engine={"all": {"max_num_seqs": 100_000}})
     assert remote.interrupt("exec pulumi up --yes", after="replicas Prefill").code != 0
     dashboard.outcome = "RUNNING"
     remote.write_stack("remote", engine=None)
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
     assert dashboard.configs["llm"] == good
 
 
@@ -113,19 +113,19 @@ def test_somebody_elses_application_of_the_same_name_is_left_alone(remote: Shell
 
 def test_the_clusters_target_capacity_survives(remote: Shell, dashboard: Dashboard) -> None:
     dashboard.put({"applications": [], "target_capacity": 40})
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
     assert dashboard.target_capacity == 40
 
 
 def test_a_moved_token_file_is_a_change(remote: Shell, dashboard: Dashboard, tmp_path: Path) -> None:
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
     moved = tmp_path / "moved"
     (tmp_path / "token").rename(moved)
     ray = {"address": dashboard.url, "tokenFile": str(moved), "serviceUrl": "http://127.0.0.1:1"}
     remote.write_stack("remote", ray=ray)
-    assert remote.run("pulumi up --yes").ok
+    assert remote.run("pulumi up --yes --skip-preview").ok
     assert remote.run("pulumi refresh --yes").ok
-    assert remote.run("pulumi destroy --yes").ok
+    assert remote.run("pulumi destroy --yes --skip-preview").ok
 
 
 def test_ctrl_c_takes_the_application_back_and_a_rerun_works(remote: Shell, dashboard: Dashboard) -> None:

@@ -1,7 +1,6 @@
 """The prefill/decode stack on real Ray, vLLM and NIXL, from a shell as a user types it."""
 
 import json
-import re
 import time
 from pathlib import Path
 
@@ -60,24 +59,22 @@ def test_the_same_tokens_come_out_as_of_the_aggregated_stack(
 
 
 def test_a_benchmark_interrupted_and_resumed_proves_the_kv_and_writes_a_report(pd: Deployment) -> None:
-    command = f"make benchmark STACK={PD} SCENARIO={SHORT} RATES=1,1.5"
-    stopped = pd.shell.interrupt(f"exec {command}", after="2 of 2", seconds=600)
+    command = f"make benchmark STACK={PD} SCENARIO={SHORT} RATES=1.5"
+    stopped = pd.shell.interrupt(f"exec {command}", after="1 of 1", seconds=600)
     assert stopped.code != 0
     run = _latest_run(pd)
     assert _processes_naming(str(run)) == []
-    assert (run / "rates" / "1" / "summary.json").exists()
     assert not (run / "rates" / "1.5" / "summary.json").exists()
 
     resumed = pd.shell.run(f"{command} RESUME=1", 600)
     # On a busy machine the load itself may be found unusable, which the command says and fails with; the KV may not.
-    assert resumed.ok or re.search(r"fault 1(\.5)? req/s", resumed.text), resumed.text
+    assert resumed.ok or "fault 1.5 req/s" in resumed.text, resumed.text
     assert _latest_run(pd) == run
-    for rate in ("1", "1.5"):
-        kv = json.loads((run / "rates" / rate / "summary.json").read_text())["kv"]
-        assert kv["verdict"] == "proven"
-        assert kv["counted_bytes"] == kv["expected_bytes"] > 0
-        assert kv["counted_transfers"] == kv["requests"]
-        assert set(kv["failures"].values()) == {0}
+    kv = json.loads((run / "rates" / "1.5" / "summary.json").read_text())["kv"]
+    assert kv["verdict"] == "proven"
+    assert kv["counted_bytes"] == kv["expected_bytes"] > 0
+    assert kv["counted_transfers"] == kv["requests"]
+    assert set(kv["failures"].values()) == {0}
     assert (run / "report.html").stat().st_size > 10_000
 
 
