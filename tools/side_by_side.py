@@ -3,6 +3,7 @@
 For targets that wait more than they compute. GNU make's own `-j` mixes their lines, or holds them back to the end.
 """
 
+import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +20,9 @@ def run(targets: list[str]) -> int:
 
     They share our process group, so the terminal's Ctrl-C is theirs too: they clean up, and are waited for.
     """
+    interrupted = threading.Event()
+    # From the start on, and as a handler: a KeyboardInterrupt can strike anywhere, also where nobody waits for them.
+    signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     processes = {
         target: subprocess.Popen(
             ["make", "--no-print-directory", target],
@@ -34,15 +38,10 @@ def run(targets: list[str]) -> int:
     threads = [threading.Thread(target=_show, args=(*item, width), daemon=True) for item in processes.items()]
     for thread in threads:
         thread.start()
-    interrupted = False
     for thread in threads:
-        while thread.is_alive():
-            try:
-                thread.join()
-            except KeyboardInterrupt:
-                interrupted = True
+        thread.join()
     codes = [process.wait() for process in processes.values()]
-    return next(filter(None, codes), 130 if interrupted else 0)
+    return next(filter(None, codes), 130 if interrupted.is_set() else 0)
 
 
 if __name__ == "__main__":
