@@ -14,6 +14,7 @@ import yaml
 from tests.cluster.conftest import ClusterShell, cluster_shell
 from tests.cluster.deployment import api_of, everything, pods, ray_service, write_stack
 from tests.cluster.fault_table import PLACE, UPDATE, Row, message, render
+from tests.cluster.waiting import eventually
 from tests.shell import Answer
 from tools.rehearsal.cluster import SimulatedCluster
 
@@ -159,6 +160,9 @@ def test_namespace_stuck_terminating(shell: ClusterShell) -> None:
     api.post("/api/v1/namespaces", {"metadata": {"name": place}})
     api.post(f"/api/v1/namespaces/{place}/configmaps", hold)
     api.delete(f"/api/v1/namespaces/{place}")
+    eventually(
+        lambda: "finalizers remaining" in str(api.get(f"/api/v1/namespaces/{place}")), "it is seen what holds it"
+    )
     write_stack(shell, "held", topology="1p1d", namespace=place)
     try:
         up = shell.run("pulumi up --yes --stack held", 120)

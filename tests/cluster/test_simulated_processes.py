@@ -27,7 +27,8 @@ def mentioning(directory: Path) -> list[psutil.Process]:
     for process in psutil.process_iter():
         try:
             words = [*process.cmdline(), *process.environ().values()]
-            if process.pid != os.getpid() and any(str(directory) in word for word in words):
+            ended = process.status() == psutil.STATUS_ZOMBIE  # between the two questions, and not yet collected
+            if process.pid != os.getpid() and not ended and any(str(directory) in word for word in words):
                 found.append(process)
         except psutil.Error:
             continue
