@@ -120,7 +120,7 @@ test-engine: toolchain-base ## The real Pulumi engine, from the shell; what Ray 
 # tests are the long ones here, and would come last.
 test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
 	@$(ENTER)
-	.venv/bin/python -m pytest -v tests/cluster -n 4 --dist loadfile --no-loadscope-reorder
+	.venv/bin/python -m pytest -v tests/cluster -n 3 --dist loadfile --no-loadscope-reorder
 
 test-local: toolchain-base ## Real Ray Serve, vLLM and NIXL on this machine's CPU, deployed by Pulumi, measured by AIPerf
 	@$(ENTER)

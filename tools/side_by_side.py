@@ -35,7 +35,7 @@ def run(targets: list[str]) -> int:
         for target in targets
     }
     width = max(map(len, targets))
-    threads = [threading.Thread(target=_show, args=(*item, width), daemon=True) for item in processes.items()]
+    threads = [threading.Thread(target=_show, args=(*item, width)) for item in processes.items()]
     for thread in threads:
         thread.start()
     for thread in threads:
