@@ -16,6 +16,8 @@ from tests.shell import ROOT, Shell, copy_of_checkout
 
 PD = "local-pd-1p1d"
 AGGREGATED = "local-agg-2"
+# A range of ports each: a stack that is gone for now takes its own again when it comes back.
+PORTS = {AGGREGATED: (21000, 23400), PD: (23400, 26000)}
 # As a user adds one: the rehearsal's load for half as long, which is enough to count KV.
 SHORT = "rehearsal-short"
 
@@ -35,10 +37,10 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     return shell
 
 
-def new_deployment(user: Shell, stack: str, **config: object) -> Deployment:
+def new_deployment(user: Shell, stack: str) -> Deployment:
     """The stack's file with ports of its own, and the stack made; nothing is deployed yet."""
-    port_base = free_port_base(21000, 26000)
-    user.write_stack(stack, cluster={"provider": "local", "portBase": port_base}, **config)
+    port_base = free_port_base(*PORTS[stack])
+    user.write_stack(stack, cluster={"provider": "local", "portBase": port_base})
     answer = user.run(f"pulumi stack select --create {stack}")
     assert answer.ok, answer.text
     return Deployment(user, stack, port_base)
