@@ -92,7 +92,10 @@ def test_a_second_decode_replica_starts_beside_the_first(pd: Deployment) -> None
 
 
 def test_drift_is_seen_and_a_decode_that_computes_prefill_itself_is_found_out(pd: Deployment) -> None:
-    """Somebody gives prefill another connector. Everything still answers with HTTP 200; only the proof notices."""
+    """Somebody gives prefill another connector. Everything still answers with HTTP 200; only the proof notices.
+
+    It stays like this: that an update mends what is broken is shown on the aggregated stack, and by tests/engine.
+    """
     ray = pd.ray()
     ours = ray.applications()["llm"]["deployed_app_config"]
     broken = json.loads(json.dumps(ours))
@@ -112,12 +115,6 @@ def test_drift_is_seen_and_a_decode_that_computes_prefill_itself_is_found_out(pd
     assert kv["verdict"] != "proven"
     assert kv["reasons"], "the report has to say why"
     assert " proven" not in measured.text.replace("not proven", "")
-
-    pd.pulumi("up --yes --refresh", 900)
-    assert pd.ray().applications()["llm"]["deployed_app_config"] == ours
-    before = pd.counter("ray_pd_kv_transfers_total")
-    pd.answers()
-    assert pd.counter_reaches("ray_pd_kv_transfers_total", before + 20) == before + 20
 
 
 def _latest_run(pd: Deployment) -> Path:
