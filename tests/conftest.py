@@ -16,9 +16,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     """A shell in a fresh copy of the checkout, which borrows this one's environment."""
-    checkout = copy_of_checkout(tmp_path / "checkout")
+    return new_shell(tmp_path)
+
+
+def new_shell(place: Path) -> Shell:
+    """Such a shell whose checkout and home are in `place`."""
+    checkout = copy_of_checkout(place / "checkout")
     (checkout / ".venv").symlink_to(ROOT / ".venv")
-    return Shell(checkout, tmp_path / "home")
+    return Shell(checkout, place / "home")
 
 
 @pytest.fixture

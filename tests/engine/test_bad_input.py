@@ -2,10 +2,12 @@
 
 import json
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import new_shell
 from tests.engine.stand_in_dashboard import Dashboard
 from tests.shell import Shell, assert_one_clear_line
 
@@ -16,6 +18,15 @@ def assert_nothing_made(shell: Shell) -> None:
     state = json.loads(shell.run("pulumi stack export").text)
     made = [resource["type"] for resource in state["deployment"].get("resources", [])]
     assert [kind for kind in made if kind.startswith("pd:")] == []
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A local stack that is selected and that no test may deploy: what each sets wrongly, it puts right again."""
+    shell = new_shell(tmp_path_factory.mktemp("local"))
+    assert shell.run(f"pulumi stack select --create {STACK}").ok
+    yield shell
+    assert_nothing_made(shell)
 
 
 @pytest.mark.parametrize(
@@ -44,11 +55,14 @@ def assert_nothing_made(shell: Shell) -> None:
         ({"platform": "tpu"}, ("pd-mi325x:platform", "rocm")),
     ],
 )
-def test_a_setting_that_cannot_work(shell: Shell, config: dict[str, object], words: tuple[str, ...]) -> None:
-    shell.write_stack(STACK, **config)
-    assert shell.run(f"pulumi stack select --create {STACK}").ok
-    assert_one_clear_line(shell.run("pulumi up --yes"), *words)
-    assert_nothing_made(shell)
+def test_a_setting_that_cannot_work(local: Shell, config: dict[str, object], words: tuple[str, ...]) -> None:
+    file = local.checkout / f"Pulumi.{STACK}.yaml"
+    shipped = file.read_text()
+    local.write_stack(STACK, **config)
+    try:
+        assert_one_clear_line(local.run("pulumi up --yes"), *words)
+    finally:
+        file.write_text(shipped)
 
 
 def test_a_port_in_use(shell: Shell, port_base: int) -> None:
