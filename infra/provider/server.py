@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -70,7 +71,9 @@ def _unknown(value: Any) -> bool:
 
 
 def _one_line_errors(method: Any) -> Any:
-    """Report a ResourceError as the message it carries. Anything else is a bug and names itself as one."""
+    """Report a ResourceError as the message it carries. Anything else is a bug, and only its type is told: texts that
+    are not ours quote values, such as a header with its token.
+    """
 
     @wraps(method)
     def call(self: "ProviderServer", request: Any, context: grpc.ServicerContext) -> Any:
@@ -90,10 +93,19 @@ def _one_line_errors(method: Any) -> Any:
         except Exception as error:
             if context.code() is not None:  # type: ignore[attr-defined]  # aborted above
                 raise
-            traceback.print_exc()  # into the engine's log
-            context.abort(grpc.StatusCode.INTERNAL, f"pd provider: {type(error).__name__}: {error} (please report)")
+            print(_where(error), file=sys.stderr, flush=True)  # the engine shows it with the stack's other messages
+            bug = f"pd provider: {type(error).__name__} in {method.__name__}, a fault of this program"
+            where = "where it came from, without values, is in the diagnostics of the stack"
+            context.abort(grpc.StatusCode.INTERNAL, f"{bug}; {where}; please report both")
 
     return call
+
+
+def _where(error: BaseException) -> str:
+    """A traceback without the texts of the exceptions: users see it, and paste it into reports."""
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    return (f"{_where(before)}\n\nand then\n\n" if before else "") + f"{frames}{type(error).__name__}"
 
 
 class ProviderServer(provider_pb2_grpc.ResourceProviderServicer):
