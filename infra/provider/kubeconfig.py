@@ -4,7 +4,6 @@ import os
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -15,7 +14,29 @@ from infra.provider.resource import ResourceError
 CONNECTIONS = 16
 _DOKS = ".k8s.ondigitalocean.com"
 _LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}  # and what their entries hold
+# What the official client reads of them as text; it fails on another value where it uses it, or takes it for one.
+_TEXTS = {
+    "context": ("cluster", "user"),
+    "cluster": ("server", "certificate-authority", "certificate-authority-data", "tls-server-name", "proxy-url"),
+    "user": (
+        *("token", "tokenFile", "username", "password"),
+        *("client-certificate", "client-certificate-data", "client-key", "client-key-data"),
+    ),
+}
 Json = dict[str, Any]
+
+
+class Selection(NamedTuple):
+    """What is to be used of a kubeconfig: the names in it, and the entries `user` and `cluster`. source: what to call
+    the kubeconfig.
+    """
+
+    source: str
+    context: str
+    user_name: str
+    user: Json
+    cluster_name: str
+    cluster: Json
 
 
 class Connection(NamedTuple):
@@ -35,10 +56,13 @@ def connect(kubeconfig: str, context: str) -> Connection:
     content = is_content(kubeconfig)
     source = "the kubeconfig" if content else f"kubeconfig {_path(kubeconfig)}"
     document = _parse(kubeconfig, source) if content else _read(_path(kubeconfig))
-    name, user_name, user, cluster = _select(document, context, source)
-    server = str(cluster["server"])
-    client = _client(document if content else _path(kubeconfig), name, user, source)
-    return Connection(server, user_name or "nobody", source, _renewal(server, content, "exec" in user), client)
+    chosen = _select(document, context, source)
+    from infra.provider.kubernetes_client import client
+
+    way = client(document if content else _path(kubeconfig), chosen)
+    server = chosen.cluster["server"]
+    renewal = _renewal(server, content, "exec" in chosen.user)
+    return Connection(server, chosen.user_name or "nobody", source, renewal, way)
 
 
 def is_content(kubeconfig: str) -> bool:
@@ -115,35 +139,52 @@ def _is_list_of(content: str, entries: Any) -> bool:
     )
 
 
-def _select(document: Json, context: str, source: str) -> tuple[str, str, Json, Json]:
-    """(context, user, the user's entry, the cluster's entry) that are to be used."""
+def _select(document: Json, context: str, source: str) -> Selection:
     contexts = _by_name(document, "contexts")
     name = context or document.get("current-context") or ""
     if name not in contexts:
         which = f"context {name!r} is not in {source}" if name else f"{source} has no current context"
         raise ResourceError(f"{which}; set cluster.context to one of: {', '.join(sorted(contexts)) or 'none there'}")
-    user_name = str(contexts[name].get("user") or "")
+    _check_values("context", name, contexts[name], source)
+    user_name, cluster_name = (contexts[name].get(key) or "" for key in ("user", "cluster"))
     user = _by_name(document, "users").get(user_name, {})
-    cluster = _by_name(document, "clusters").get(str(contexts[name].get("cluster") or ""), {})
-    if not _has_host(str(cluster.get("server"))):
+    cluster = _by_name(document, "clusters").get(cluster_name, {})
+    _check_values("cluster", cluster_name, cluster, source)
+    if not cluster.get("server"):
         raise ResourceError(f"context {name!r} of {source} has no cluster with a `server` URL; get a new kubeconfig")
-    if not isinstance(user.get("exec") or {}, dict):
-        raise ResourceError(f"context {name!r} of {source} is malformed; get a new kubeconfig")
-    command = str((user.get("exec") or {}).get("command") or "")
+    _check_values("user", user_name, user, source)
+    command = (user.get("exec") or {}).get("command") or ""
     if command and "/" not in command and not shutil.which(command):
         raise ResourceError(f"{source} gets its credentials from `{command}`, which is not on PATH; install it")
-    return name, user_name, user, cluster
+    return Selection(source, name, user_name, user, cluster_name, cluster)
+
+
+def _check_values(kind: str, name: str, entry: Json, source: str) -> None:
+    """Raises ResourceError in a line that names the key, and never the value. None is as good as no key."""
+    fault = next((f"`{key}` is not text" for key in _TEXTS[kind] if not isinstance(entry.get(key) or "", str)), "")
+    if not isinstance(entry.get("insecure-skip-tls-verify") or False, bool):
+        fault = "`insecure-skip-tls-verify` is neither true nor false"  # "false" in quotes would count as true
+    elif kind == "user" and not _is_exec(entry.get("exec") or {}):
+        fault = "`exec` is not `command`, `apiVersion`, `args` and `env`, all text"
+    if fault:
+        raise ResourceError(f"{source} is malformed: in {kind} {name!r} {fault}; put it right, or get a new kubeconfig")
+
+
+def _is_exec(plugin: Any) -> bool:
+    """Looked at here: where a key of it has no value, the official client logs the whole entry of the user."""
+    return (
+        isinstance(plugin, dict)
+        and all(isinstance(plugin.get(key, ""), str) for key in ("command", "apiVersion"))
+        and isinstance(plugin.get("args") or [], list)
+        and all(isinstance(argument, str) for argument in plugin.get("args") or [])
+        and isinstance(plugin.get("env") or [], list)
+        and all(isinstance(variable, dict) for variable in plugin.get("env") or [])
+        and all(isinstance(it.get(key), str) for it in plugin.get("env") or [] for key in ("name", "value"))
+    )
 
 
 def _by_name(document: Json, key: str) -> dict[str, Json]:
     return {entry.get("name", ""): entry.get(_LISTS[key]) or {} for entry in reversed(document.get(key) or [])}
-
-
-def _has_host(url: str) -> bool:
-    try:
-        return bool(urlsplit(url).hostname)
-    except ValueError:  # https://[
-        return False
 
 
 def _renewal(server: str, content: bool, has_plugin: bool) -> str:
@@ -155,27 +196,3 @@ def _renewal(server: str, content: bool, has_plugin: bool) -> str:
     if _DOKS in server:  # DigitalOcean's kubeconfigs hold a token of 7 days unless their maker chose otherwise
         return "DOKS kubeconfigs expire after 7 days: doctl kubernetes cluster kubeconfig save CLUSTER"
     return "log in with its credential plugin again" if has_plugin else "get a new kubeconfig"
-
-
-def _client(kubeconfig: Json | str, context: str, user: Json, source: str) -> Any:
-    """The official client. It keeps a client key, no token, in a 0600 file until this process ends: ssl reads files."""
-    from kubernetes.client import ApiClient, Configuration
-    from kubernetes.config import ConfigException, load_kube_config, load_kube_config_from_dict
-    from urllib3 import disable_warnings
-
-    # Without urllib3's three retries: they would make 40 s of the 10 s to connect, and hide the cause.
-    configuration = Configuration(connection_pool_maxsize=CONNECTIONS, retries=False)
-    try:
-        if isinstance(kubeconfig, str):
-            load_kube_config(kubeconfig, context, client_configuration=configuration)
-        else:
-            load_kube_config_from_dict(kubeconfig, context, client_configuration=configuration)
-    except (ConfigException, ValueError, TypeError, KeyError, AttributeError, OSError):
-        # Not the exception's own text: it may quote an entry with its token.
-        raise ResourceError(f"context {context!r} of {source} is malformed; get a new kubeconfig") from None
-    if user.get("exec") and not (configuration.api_key or configuration.cert_file):
-        why = f"run `kubectl --context {context} version` to see why"
-        raise ResourceError(f"{source} gets its credentials from `{user['exec'].get('command')}`, which failed; {why}")
-    if not configuration.verify_ssl:
-        disable_warnings()  # who wrote insecure-skip-tls-verify into the kubeconfig knows
-    return ApiClient(configuration)

@@ -63,7 +63,11 @@ class KubernetesApi:
         """The object as created."""
         status, text = self._request("POST", path, query, body)
         if status == 404:
-            raise ResourceError(f"{self} does not serve {path} (404)")
+            told, by_api_server = _message(text)
+            if by_api_server:  # such as a namespace that is not there
+                raise ResourceError(f"{self} answered 404 to POST {path}: {told}")
+            fix = f"check `server` in {self._source}: host, port, and the path if it has one"
+            raise ResourceError(f"{self} does not serve {path} (404); {fix}")
         return self._json(text)
 
     def delete(self, path: str, **query: Query) -> bool:
@@ -127,6 +131,9 @@ class KubernetesApi:
             ) from None
         except (HTTPError, OSError) as error:
             raise Unavailable(self._not_reached(_cause(error))) from None
+        except ValueError as error:  # what ssl and http.client cannot take; they quote it
+            fix = f"check `server` and `tls-server-name` in {self._source}"
+            raise ResourceError(f"{self} cannot be asked ({type(error).__name__}); {fix}") from None
         if status < 300 or status == 404:
             return status, answer
         raise self._refused(status, answer, f"{method} {path}", service)

@@ -45,7 +45,7 @@ def test_how_credentials_are_renewed(api_server: ApiServer, kubeconfig: Kubeconf
         ({"current-context": None}, "has no current context; set cluster.context to one of: here"),
         ({"contexts": None}, "set cluster.context to one of: none there"),
         ({"clusters": []}, "context 'here' of the kubeconfig has no cluster with a `server` URL"),
-        ({"clusters": [{"name": "c", "cluster": {"server": "here"}}]}, "no cluster with a `server` URL"),
+        ({"clusters": [{"name": "c", "cluster": {"server": ""}}]}, "no cluster with a `server` URL"),
         (
             {"users": [{"name": "me", "user": {"exec": {"command": "no-such-plugin"}}}]},
             "`no-such-plugin`, which is not",
@@ -58,7 +58,8 @@ def test_how_credentials_are_renewed(api_server: ApiServer, kubeconfig: Kubeconf
         ({"users": [{"name": "me", "user": {"client-key-data": "secret!", "token": 7}}]}, "is malformed"),
         ({"users": [{"name": "me", "user": {"tokenFile": "/nowhere/secret"}}]}, "is malformed"),
         ({"users": [{"name": "me", "user": {"exec": "secret"}}]}, "is malformed"),
-        ({"clusters": [{"name": "c", "cluster": {"server": "https://["}}]}, "no cluster with a `server` URL"),
+        ({"users": [{"name": "me", "user": {"client-key-data": "secret!", "token": "x"}}]}, "is malformed"),
+        ({"users": [{"name": "me", "user": {"auth-provider": {"name": "oidc", "config": "secret"}}}]}, "failed; run"),
         ({"clusters": 5}, "`clusters` is not a list of entries, each with `name` and `cluster`; get a new kubeconfig"),
         ({"users": "secret"}, "the kubeconfig is malformed: `users` is not a list"),
         ({"contexts": ["secret"]}, "`contexts` is not a list of entries"),
@@ -117,12 +118,102 @@ def test_files_beside_the_kubeconfig(
 ) -> None:
     api_server.answers["/version"] = (200, {})
     (tmp_path / "ca.pem").write_bytes(certificate.with_name("ca.pem").read_bytes())
-    (tmp_path / "token").write_text("from a file")
+    (tmp_path / "token").write_text("from-a-file\n")
     document = kubeconfig({"tokenFile": "token"}, **{"certificate-authority": "ca.pem"})
     del document["clusters"][0]["cluster"]["certificate-authority-data"]
     (tmp_path / "config").write_text(yaml.safe_dump(document))
     assert KubernetesApi(str(tmp_path / "config")).get("/version") == {}
-    assert api_server.seen[0].headers["Authorization"] == "Bearer from a file"
+    assert api_server.seen[0].headers["Authorization"] == "Bearer from-a-file"
+
+
+def _plugin(folder: Path, **status: str) -> Json:
+    """The user whose credential plugin answers this."""
+    credential = {"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": status}
+    (folder / "plugin").write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(credential)}\nEND\n")
+    (folder / "plugin").chmod(0o700)
+    return {"exec": {"command": str(folder / "plugin"), "apiVersion": credential["apiVersion"]}}
+
+
+@pytest.mark.parametrize(
+    "token", ["secret\n", "sec\nret-secret", "secret token", " secret", "secret\x00", "secrét-secret"]
+)
+@pytest.mark.parametrize("origin", ["token", "tokenFile", "exec"])
+def test_a_token_that_cannot_be_sent(kubeconfig: Kubeconfig, tmp_path: Path, origin: str, token: str) -> None:
+    (tmp_path / "token").write_text(token if token.strip() != "secret" else "\n")
+    users = {"token": {"token": token}, "tokenFile": {"tokenFile": str(tmp_path / "token")}}
+    user = users[origin] if origin in users else _plugin(tmp_path, token=token)
+    line = failure(lambda: KubernetesApi(yaml.safe_dump(kubeconfig(user))))
+    assert f"the token of user 'me' in the kubeconfig, from `{origin}`, is empty or has white space" in line
+    assert "put the token there and nothing else" in line
+
+
+def test_a_token_is_looked_at_each_time_it_is_renewed(
+    api_server: ApiServer, kubeconfig: Kubeconfig, tmp_path: Path
+) -> None:
+    api_server.answers["/version"] = (200, {})
+    api = KubernetesApi(
+        yaml.safe_dump(kubeconfig(_plugin(tmp_path, token="x", expirationTimestamp="2024-01-01T00:00:00Z")))
+    )
+    assert api.get("/version") == {}
+    _plugin(tmp_path, token="secret\n", expirationTimestamp="2024-01-01T00:00:00Z")
+    assert "from `exec`, is empty or has white space" in failure(lambda: api.get("/version"))
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ("https://joe:secret@127.0.0.1:1", "holds a user or password; remove it, and put credentials into the entry"),
+        ("https://secret@127.0.0.1:1", "holds a user or password"),
+        ("https://joe:1/secret@127.0.0.1:1", "holds a user or password"),
+        ("joe:secret@127.0.0.1", "holds a user or password"),
+        ("https://127.0.0.1:1?token=secret", "has `?` or `#` in it; write https://HOST:PORT"),
+        ("https://127.0.0.1:1\n", "has white space or other characters in it that no URL has"),
+        ("https://127.0.0.1 :1", "has white space"),
+        ("127.0.0.1:1", "begins with neither http:// nor https://; write https://HOST:PORT"),
+        ("here", "begins with neither"),
+        ("ftp://127.0.0.1", "begins with neither"),
+        ("https://[", "is not a URL with a host"),
+        ("https://", "is not a URL with a host"),
+        ("https://127.0.0.1:secret", "a number as port if any"),
+        ("https://127.0.0.1:99999", "a number as port if any"),
+    ],
+)
+def test_a_server_that_does_not_do(kubeconfig: Kubeconfig, server: str, words: str) -> None:
+    line = failure(lambda: KubernetesApi(yaml.safe_dump(kubeconfig(server=server))))
+    assert line.startswith("`server` of cluster 'c' in the kubeconfig ")
+    assert words in line
+
+
+_PLUGIN = {"command": "true", "apiVersion": "v1"}
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "value"),
+    [
+        *(("cluster", key, 5) for key in ("server", "certificate-authority", "certificate-authority-data")),
+        *(("cluster", key, 5) for key in ("tls-server-name", "proxy-url", "insecure-skip-tls-verify")),
+        ("cluster", "insecure-skip-tls-verify", "false"),
+        ("cluster", "proxy-url", ["secret"]),
+        *(("user", key, 5) for key in ("token", "tokenFile", "client-certificate", "client-certificate-data")),
+        *(("user", key, {"secret": 1}) for key in ("client-key", "client-key-data", "username", "password")),
+        *(("user", "exec", value) for value in ({**_PLUGIN, "command": 5}, {**_PLUGIN, "apiVersion": None})),
+        *(("user", "exec", {**_PLUGIN, "args": value}) for value in ("secret", [5])),
+        *(("user", "exec", {**_PLUGIN, "env": value}) for value in (5, [5], [{"name": "a", "value": None}])),
+        *(("context", key, 5) for key in ("cluster", "user")),
+    ],
+)
+def test_a_value_of_the_wrong_kind(
+    kubeconfig: Kubeconfig, capfd: pytest.CaptureFixture[str], tmp_path: Path, where: str, key: str, value: object
+) -> None:
+    document = kubeconfig({"token": TOKEN} if key != "exec" else {})
+    entry = document[f"{where}s"][0]
+    entry[where][key] = value
+    if key == "exec":
+        entry[where]["client-key"] = "secret"
+    (tmp_path / "config").write_text(yaml.safe_dump(document))
+    line = failure(lambda: KubernetesApi(str(tmp_path / "config")))
+    assert f"config is malformed: in {where} {entry['name']!r} `{key}` is n" in line
+    assert "secret" not in "".join(capfd.readouterr()), "the official client logs what it cannot read"
 
 
 def test_what_is_written_to_disk(

@@ -1,5 +1,6 @@
 """Our Kubernetes client against a stand-in API server on this machine: answers, failures in one line, no secrets."""
 
+import socket
 import time
 from typing import Any
 
@@ -35,7 +36,11 @@ def test_post_and_delete(api_server: ApiServer, api: KubernetesApi) -> None:
     assert api.post("/api/v1/namespaces", {"metadata": {"name": "a"}}) == {"metadata": {"uid": "1"}}
     assert api_server.seen[0].body == {"metadata": {"name": "a"}}
     assert api_server.seen[0].command == "POST"
-    assert "does not serve /apis/x" in failure(lambda: api.post("/apis/x", {}))
+    line = failure(lambda: api.post("/apis/x", {}))
+    assert "does not serve /apis/x (404); check `server` in the kubeconfig: host, port, and the path" in line
+    api_server.answers["/api/v1/namespaces/gone/pods"] = status(404, 'namespaces "gone" not found')
+    line = failure(lambda: api.post("/api/v1/namespaces/gone/pods", {}))
+    assert 'answered 404 to POST /api/v1/namespaces/gone/pods: namespaces "gone" not found' in line
     api_server.answers["/api/v1/namespaces/a?orphanDependents=false"] = (200, {})
     assert api.delete("/api/v1/namespaces/a", orphanDependents=False) is True
     assert api.delete("/api/v1/namespaces/b") is False
@@ -111,6 +116,49 @@ def test_a_proxy_that_nobody_is_behind(
     assert KubernetesApi(content).get("/version") == {}
     api_server.close()
     assert "proxy" not in failure(lambda: KubernetesApi(content).get("/version"), Unavailable)
+
+
+@pytest.mark.parametrize("where", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "proxy-url"])
+@pytest.mark.parametrize(
+    ("proxy", "words"),
+    [
+        ("socks5://127.0.0.1:9", "names a SOCKS proxy, which this program does not support; use an http:// proxy"),
+        ("SOCKS5h://me:secret@127.0.0.1:9", "names a SOCKS proxy"),
+        ("socks://127.0.0.1:9", "names a SOCKS proxy"),
+        ("proxy.example.com:3128", "begins with neither http:// nor https://; write http://HOST:PORT"),
+        ("127.0.0.1:3128", "begins with neither http:// nor https://"),
+        ("ftp://x:1", "begins with neither http:// nor https://"),
+        ("http://[", "is not a URL with a host"),
+        ("http://", "is not a URL with a host"),
+        ("http://me:secret/1@127.0.0.1:9", "is not a URL with a host"),
+        ("http://me:1/secret@127.0.0.1:9", "has `/`, `?` or `#` in its user or password; write them as %2F, %3F, %23"),
+        ("http://me:1#secret@127.0.0.1:9", "has `/`, `?` or `#` in its user or password"),
+        ("http://127.0.0.1:9 ", "has white space"),
+    ],
+)
+def test_a_proxy_that_does_not_do(
+    api_server: ApiServer, kubeconfig: Kubeconfig, monkeypatch: pytest.MonkeyPatch, where: str, proxy: str, words: str
+) -> None:
+    for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    setting = "`proxy-url` of cluster 'c' in the kubeconfig"
+    if where != "proxy-url":
+        setting = f"the environment variable {where}"
+        monkeypatch.setenv(where, proxy)
+    content = yaml.safe_dump(kubeconfig(**({"proxy-url": proxy} if where == "proxy-url" else {})))
+    assert f"{setting} {words}" in failure(lambda: KubernetesApi(content))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    api_server.answers["/version"] = (200, {})
+    assert KubernetesApi(content).get("/version") == {}, "nobody goes through it"
+
+
+@pytest.mark.parametrize("name", [".secret", f"{'secret' * 20}.example", "a..secret"])
+def test_what_ssl_does_not_take(kubeconfig: Kubeconfig, name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # the stand-in would wait for the rest of the handshake
+        server = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        api = KubernetesApi(yaml.safe_dump(kubeconfig(server=server, **{"tls-server-name": name})))
+        line = failure(lambda: api.get("/version"))
+    assert "Error); check `server` and `tls-server-name` in the kubeconfig" in line
 
 
 def test_a_server_that_does_not_answer(
