@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
@@ -93,10 +94,11 @@ def _one_line_errors(method: Any) -> Any:
         except Exception as error:
             if context.code() is not None:  # type: ignore[attr-defined]  # aborted above
                 raise
-            print(_where(error), file=sys.stderr, flush=True)  # the engine shows it with the stack's other messages
-            bug = f"pd provider: {type(error).__name__} in {method.__name__}, a fault of this program"
-            where = "where it came from, without values, is in the diagnostics of the stack"
-            context.abort(grpc.StatusCode.INTERNAL, f"{bug}; {where}; please report both")
+            print(_where(error), file=sys.stderr, flush=True)  # into the engine's log, which a terminal does not show
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(frame.filename).name} line {frame.lineno}"
+            bug = f"pd provider: {type(error).__name__} in {method.__name__} ({place}), a fault of this program"
+            context.abort(grpc.StatusCode.INTERNAL, f"{bug}; please report it")
 
     return call
 

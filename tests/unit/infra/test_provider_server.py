@@ -1,5 +1,6 @@
 """What the engine is told when a resource of our provider fails in a way that nobody foresaw."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -43,8 +44,8 @@ def test_a_foreseen_failure_is_told_in_its_own_words() -> None:
 
 def test_an_unforeseen_failure_tells_no_text_of_others(capfd: pytest.CaptureFixture[str]) -> None:
     line = _told(ValueError("Invalid header value b'Bearer secret'"))
-    assert line.startswith("pd provider: ValueError in Check, a fault of this program; ")
-    assert "please report" in line
+    place = r"\(test_provider_server\.py line \d+\)"
+    assert re.fullmatch(rf"pd provider: ValueError in Check {place}, a fault of this program; please report it", line)
     shown = capfd.readouterr().err
     assert "in check" in shown
     assert shown.index("KeyError") < shown.index("and then") < shown.rindex("ValueError")
