@@ -12,40 +12,45 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from benchmarks import causes, prompt_tokens
+from benchmarks.causes import Cause
 from benchmarks.metrics import Counters
+from benchmarks.prompt_tokens import PromptTokens
 from benchmarks.records import Request
-from benchmarks.replicas import replica_changes
-from benchmarks.target import Target
+from benchmarks.replicas import replica_changes, replica_of
+from benchmarks.target import KvShape, Target
+from benchmarks.transfer import BYTES, COUNTED, TRANSFERS, Transfers, transfers_by_replica
+from benchmarks.transport import Transport
 from serving.kv_bytes import kv_bytes_moved
 
-BYTES = "ray_pd_kv_bytes_transferred_total"
-TRANSFERS = "ray_pd_kv_transfers_total"
 # vLLM's NIXL counters (0.18 nixl_connector.py:3004-3073); Ray shows a counter only after its first increment.
+FAILED_TRANSFERS = "failed transfers"
+FAILED_NOTIFICATIONS = "failed notifications"
+EXPIRED = "expired KV blocks"
 FAILURES = {
-    "failed transfers": "ray_vllm_nixl_num_failed_transfers_total",
-    "failed notifications": "ray_vllm_nixl_num_failed_notifications_total",
-    "expired KV blocks": "ray_vllm_nixl_num_kv_expired_reqs_total",
+    FAILED_TRANSFERS: "ray_vllm_nixl_num_failed_transfers_total",
+    FAILED_NOTIFICATIONS: "ray_vllm_nixl_num_failed_notifications_total",
+    EXPIRED: "ray_vllm_nixl_num_kv_expired_reqs_total",
 }
-# Per engine. Not `prompt_tokens_by_source`: labels() of vLLM 0.18's Ray wrapper re-tags one shared counter, so every
-# source is counted under the last label, external_kv_transfer (v1/metrics/ray_wrappers.py:42-65, loggers.py:600-612).
-PROMPT_TOKENS = "ray_vllm_prompt_tokens_total"
-CACHED_TOKENS = "ray_vllm_prompt_tokens_cached_total"
-LOCAL_HITS = "ray_vllm_prefix_cache_hits_total"
-EXTERNAL_HITS = "ray_vllm_external_prefix_cache_hits_total"
 ANSWERED = "ray_vllm_request_success_total"
+# The number of observations of a histogram is exact through Ray; only the sum is not.
+VLLM_TRANSFERS = "ray_vllm_nixl_bytes_transferred_count"
 
-WATCHED = (BYTES, TRANSFERS, *FAILURES.values(), PROMPT_TOKENS, CACHED_TOKENS, LOCAL_HITS, EXTERNAL_HITS, ANSWERED)
+WATCHED = (*COUNTED, VLLM_TRANSFERS, *FAILURES.values(), *prompt_tokens.WATCHED, ANSWERED)
 
 
 class KvProof(BaseModel):
     """Verdict and numbers. Bytes are bytes, tokens are tokens; None means that the service does not report it.
 
-    `decode_computed_tokens` are prompt tokens that decode computed itself instead of receiving their KV.
-    `replica_changes` says, a sentence each, that the replicas were not the same all the time.
+    `causes` say why it failed, one for each way of failing, `reasons` are their sentences. `decode_computed_tokens` are
+    prompt tokens that decode computed itself instead of receiving their KV; `tokens` has all sources. `transfers` are
+    the reads of each decode replica, `vllm_transfers` how many vLLM itself saw. `replica_changes` says, a sentence
+    each, that the replicas were not the same all the time. `transport` is None in a run that did not look for it.
     """
 
     verdict: Literal["proven", "failed", "not applicable"]
     reasons: list[str]
+    causes: list[Cause] = []
     requests: int
     prompt_tokens: int | None = None
     expected_bytes: int | None = None
@@ -55,8 +60,12 @@ class KvProof(BaseModel):
     failures: dict[str, int] = {}
     decode_computed_tokens: int | None = None
     decode_cached_tokens: int = 0
+    tokens: PromptTokens | None = None
+    transfers: list[Transfers] = []
+    vllm_transfers: int | None = None
     foreign_requests: int | None = None
     replica_changes: list[str] = []
+    transport: Transport | None = None
 
 
 def all_counted(target: Target, requests: Sequence[Request], delta: Counters) -> bool:
@@ -78,71 +87,68 @@ def prove_kv(target: Target, requests: Sequence[Request], delta: Counters) -> Kv
     """
     if target.deployment.kind != "pd" or target.kv is None:
         return _foreign_only(target, requests, delta)
-    reasons: list[str] = []
     known = [request.prompt_tokens for request in requests if request.prompt_tokens is not None]
-    if len(known) < len(requests):
-        reasons.append(
-            f"{len(requests) - len(known)} of {len(requests)} answers carry no token count: their KV bytes are unknown"
-        )
-    cached, computed = _decode_prompt_tokens(delta)
-    whole = sum(kv_bytes_moved(tokens, target.kv.block_size, target.kv.bytes_per_token) for tokens in known)
+    tokens = prompt_tokens.prompt_tokens(delta)
+    whole = sum(kv_bytes_moved(length, target.kv.block_size, target.kv.bytes_per_token) for length in known)
     proof = KvProof(
         verdict="failed",
         reasons=[],
         requests=len(requests),
         prompt_tokens=sum(known),
         # vLLM pulls only the blocks that decode's own prefix cache lacks (0.18 nixl_connector.py:720-751).
-        expected_bytes=whole - cached * target.kv.bytes_per_token,
+        expected_bytes=whole - tokens.cached * target.kv.bytes_per_token,
         counted_bytes=_whole(delta.total(BYTES)),
         expected_transfers=len(requests) * target.deployment.transfers_per_request,
         counted_transfers=_whole(delta.total(TRANSFERS)),
         failures={label: round(delta.total(name) or 0) for label, name in FAILURES.items()},
-        decode_computed_tokens=computed,
-        decode_cached_tokens=cached,
+        decode_computed_tokens=tokens.computed,
+        decode_cached_tokens=tokens.cached,
+        tokens=tokens,
+        transfers=transfers_by_replica(delta),
+        vllm_transfers=_whole(delta.total(VLLM_TRANSFERS)),
         replica_changes=replica_changes(delta.only(WATCHED), target.deployment.replicas),
     )
     proof.foreign_requests = _foreign(proof, target.deployment.transfers_per_request)
-    proof.reasons = [*reasons, *_complaints(proof)]
-    proof.verdict = "failed" if proof.reasons else "proven"
+    proof.causes = _causes(proof, known, target.kv, target, delta)
+    proof.reasons = [cause.sentence for cause in proof.causes]
+    proof.verdict = "failed" if proof.causes else "proven"
     return proof
 
 
-def _complaints(proof: KvProof) -> list[str]:
-    reasons = [f"{count} {label}" for label, count in proof.failures.items() if count]
-    reasons += proof.replica_changes
-    if proof.counted_bytes is None or proof.counted_transfers is None:
-        reasons.append("the service reports no KV transfer at all: this is not prefill/decode disaggregation")
-        return reasons
-    if proof.foreign_requests:
-        reasons.append(
-            f"foreign traffic: the service moved KV for {proof.foreign_requests} more requests than this run sent"
-        )
-    elif proof.counted_transfers != proof.expected_transfers:
-        reasons.append(f"{proof.counted_transfers} KV transfers for {proof.expected_transfers} expected")
-    if proof.counted_bytes != proof.expected_bytes:
-        reasons.append(f"{proof.counted_bytes:,} KV bytes moved, {proof.expected_bytes:,} expected")
-    # The last prompt token is always computed where the answer starts (vLLM v1/metrics/stats.py:277-280).
-    if proof.decode_computed_tokens is None:
-        reasons.append("no engine reports prompt tokens received from another one")
-    elif proof.decode_computed_tokens > proof.requests:
-        reasons.append(
-            f"decode computed {proof.decode_computed_tokens:,} prompt tokens itself; at most 1 per request is due"
-        )
-    return reasons
+def _causes(proof: KvProof, known: Sequence[int], kv: KvShape, target: Target, delta: Counters) -> list[Cause]:
+    expired: dict[str, int] = {}
+    for labels, count in delta.by_labels(FAILURES[EXPIRED]).items():
+        replica = replica_of(labels) or "?"
+        expired[replica] = expired.get(replica, 0) + round(count)
+    tokens = proof.tokens or PromptTokens()
+    found = [
+        causes.uncounted(proof.requests, len(known)),
+        causes.failed_transfers(proof.failures[FAILED_TRANSFERS]),
+        causes.failed_notifications(proof.failures[FAILED_NOTIFICATIONS]),
+        causes.expired(expired),
+        *(Cause(id="replicas", name="replicas changed", sentence=change) for change in proof.replica_changes),
+        causes.foreign(proof.foreign_requests),
+        *_of_amounts(proof, known, kv, target.deployment.engine.get("prefill", {}).get("block_size")),
+        causes.recomputed(tokens, proof.requests, proof.prompt_tokens or 0)
+        or causes.unreceived(tokens, proof.counted_transfers),
+    ]
+    return [cause for cause in found if cause]
 
 
-def _decode_prompt_tokens(delta: Counters) -> tuple[int, int | None]:
-    """Prompt tokens that decode had cached, and those it computed (None when no engine received any KV).
-
-    Decode engines are those that received prompt tokens from outside; prefill receives none.
-    """
-    prompt, all_cached = delta.by_labels(PROMPT_TOKENS), delta.by_labels(CACHED_TOKENS)
-    local = delta.by_labels(LOCAL_HITS)
-    decode = [labels for labels, tokens in delta.by_labels(EXTERNAL_HITS).items() if tokens > 0]
-    if not decode:
-        return 0, None
-    computed = sum(prompt.get(labels, 0) - all_cached.get(labels, 0) for labels in decode)
-    return round(sum(local.get(labels, 0) for labels in decode)), round(computed)
+def _of_amounts(
+    proof: KvProof, known: Sequence[int], kv: KvShape, prefill_block_size: int | None
+) -> list[Cause | None]:
+    """What is wrong with the numbers of transfers and of bytes, where any were counted."""
+    counted, moved, due = proof.counted_transfers, proof.counted_bytes or 0, proof.expected_transfers or 0
+    if not counted:
+        return [causes.missing()]
+    blocks = causes.configured_block_sizes(kv.block_size, prefill_block_size)
+    if blocks is None and counted == due and len(known) == proof.requests:
+        cached = proof.decode_cached_tokens
+        blocks = causes.unequal_block_sizes(moved, known, kv.block_size, kv.bytes_per_token, cached)
+    if blocks:
+        return [blocks, causes.wrong_count(counted, due)]
+    return [causes.wrong_count(counted, due), causes.wrong_bytes(moved, proof.expected_bytes or 0)]
 
 
 def _foreign(proof: KvProof, transfers_per_request: int) -> int | None:

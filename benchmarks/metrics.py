@@ -81,40 +81,43 @@ def parse(text: str) -> Counters:
     )
 
 
-def scrape_text(url: str) -> str:
-    """The text of one metrics endpoint. Raises BenchmarkError when it does not answer 200."""
+def scrape_text(url: str, what: str = "metrics endpoint") -> str:
+    """The text of one endpoint; `what` names it in errors. Raises BenchmarkError when it does not answer 200."""
     try:
         answer = direct().get(url, timeout=SCRAPE_TIMEOUT_S)
     except requests.RequestException as error:
         raise BenchmarkError(
-            f"metrics endpoint {url} does not answer ({type(error).__name__}); is the service up and the port right?"
+            f"{what} {url} does not answer ({type(error).__name__}); is the service up and the port right?"
         ) from None
     if answer.status_code != 200:
-        raise BenchmarkError(f"metrics endpoint {url} answered HTTP {answer.status_code}; is it a Prometheus endpoint?")
+        raise BenchmarkError(f"{what} {url} answered HTTP {answer.status_code}; is it a Prometheus endpoint?")
     return answer.text
 
 
 def endpoints(target: Target) -> list[str]:
-    """The URLs of a target's metrics endpoints as of now. Raises BenchmarkError.
-
-    The name of a metrics service is resolved at every call: a pod that has been restarted has a new address, and one
-    that is gone must not be asked for ever.
-    """
+    """The URLs of a target's metrics endpoints as of now. Raises BenchmarkError."""
     if target.metrics_service is None:
         return target.metrics_urls
-    parts = urlsplit(target.metrics_service)
+    return addresses(target.metrics_service, "metrics service", "are the service's pods ready?")
+
+
+def addresses(url: str, what: str, question: str) -> list[str]:
+    """A URL for each address that the host name of `url` has now. Raises BenchmarkError, naming `what` it is.
+
+    The name is resolved at every call: a pod that has been restarted has a new address, and one that is gone must not
+    be asked for ever.
+    """
+    parts = urlsplit(url)
     try:
         found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise BenchmarkError(
-            f"metrics service {parts.hostname} has no address ({reason}); are the service's pods ready?"
-        ) from None
+        raise BenchmarkError(f"{what} {parts.hostname} has no address ({reason}); {question}") from None
     # A pod of a dual-stack cluster has an address of either family, and is one endpoint.
     families = {family for family, *_ in found}
     family = socket.AF_INET if socket.AF_INET in families else socket.AF_INET6
-    addresses = sorted({str(address[0]) for kind, _, _, _, address in found if kind == family})
-    hosts = [f"[{address}]" if family == socket.AF_INET6 else address for address in addresses]
+    hosts = sorted({str(address[0]) for kind, _, _, _, address in found if kind == family})
+    hosts = [f"[{host}]" if family == socket.AF_INET6 else host for host in hosts]
     return [parts._replace(netloc=f"{host}:{parts.port or 80}").geturl() for host in hosts]
 
 

@@ -10,6 +10,7 @@ import requests
 from benchmarks.errors import BenchmarkError
 from benchmarks.http import direct
 from benchmarks.metrics import scrape_target
+from benchmarks.nic_counters import read_nics
 from benchmarks.target import Target
 
 TIMEOUT_S = 10.0
@@ -28,8 +29,8 @@ def check_results_folder(results: Path) -> None:
 
 
 def check_service(target: Target) -> None:
-    """Raises BenchmarkError when the tokenizer is missing, the service or a metrics endpoint does not answer,
-    or the model is not served under the target's id.
+    """Raises BenchmarkError when the tokenizer is missing, the service, a metrics endpoint or a node-exporter
+    does not answer, or the model is not served under the target's id.
     """
     tokenizer = Path(target.tokenizer)
     if tokenizer.is_absolute() and not tokenizer.is_dir():
@@ -39,6 +40,7 @@ def check_service(target: Target) -> None:
         known = ", ".join(sorted(served)) or "none"
         raise BenchmarkError(f"{target.url} does not serve model {target.model!r}; it serves: {known}")
     scrape_target(target)
+    read_nics(target)
 
 
 def _served_models(url: str) -> list[str]:

@@ -21,9 +21,9 @@ def replica_changes(delta: Counters, deployed: int) -> list[str]:
     """
     changes: list[str] = []
     if delta.gone:
-        names = sorted({_replica(labels) or "one without an id" for _, labels in delta.gone})
+        names = sorted({replica_of(labels) or "one without an id" for _, labels in delta.gone})
         changes.append(f"a replica is gone (restarted or scaled away) during the rate: {', '.join(names)}")
-    at_work = {_replica(labels) for (_, labels), value in delta.values.items() if value > 0} - {None}
+    at_work = {replica_of(labels) for (_, labels), value in delta.values.items() if value > 0} - {None}
     if len(at_work) > deployed:
         changes.append(f"{len(at_work)} replicas were at work, {deployed} are deployed: one was restarted or added")
     if any(value < 0 for value in delta.values.values()):
@@ -31,6 +31,7 @@ def replica_changes(delta: Counters, deployed: int) -> list[str]:
     return changes
 
 
-def _replica(labels: Labels) -> str | None:
+def replica_of(labels: Labels) -> str | None:
+    """The id of the replica that a series is of; None when it carries none."""
     values = dict(labels)
     return next((values[label] for label in ID_LABELS if values.get(label)), None)

@@ -11,6 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmarks.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Series, layout
+from benchmarks.how_kv_moved import rows
 from benchmarks.run_directory import RateResult, RunDirectory, write_atomically
 from benchmarks.scenario import Metric, Statistic
 from benchmarks.terminal import milliseconds
@@ -65,6 +66,7 @@ def write_report(run: RunDirectory) -> Path:
         size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
         run_findings=check_run(run.target, run.scenario, run.priming()),
         checks=_check_rows(results),
+        moved=rows(results, _rates),
         faulty=[result.rate for result in results if any(f.outcome == "fault" for f in result.findings)],
         best=best_rate(results),
         commands=_commands(run, results),

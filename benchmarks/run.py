@@ -16,6 +16,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import WATCHED, all_counted, prove_kv
 from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf
 from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
+from benchmarks.nic_counters import NicBytes, increase, read_nics
 from benchmarks.own_commit import own_commit
 from benchmarks.priming import prime
 from benchmarks.process import run_in_group
@@ -25,6 +26,7 @@ from benchmarks.run_directory import RateResult, RunDirectory, RunInfo
 from benchmarks.scenario import Scenario, seed_for
 from benchmarks.summary import summarize
 from benchmarks.target import Target
+from benchmarks.transport import judge
 from benchmarks.validity import check_rate
 
 Say = Callable[[str], None]
@@ -82,12 +84,16 @@ def _measure(run: RunDirectory, rate: float, aiperf: str, say: Say, settling: Se
     command = build_command(aiperf, run.target, run.scenario, rate, seed, output)
     written = {"argv": command.argv, "environment": command.environment, "removed": command.removed}
     run_directory.write_atomically(folder / "command.json", json.dumps(written, indent=2))
+    nics_before = _nics(run.target, folder / "nics-before")
     before = read_patiently(partial(scrape_target, run.target, folder / "metrics-before"), say, settling)
     _load(command, folder, run.scenario, rate, say)
     requests = read_records(output / RECORDS_FILE)
     delta = _counted(run.target, requests, before, folder, say, settling)
     summary = summarize(run.scenario, rate, requests)
     proof = prove_kv(run.target, requests, delta)
+    if proof.tokens:
+        nics = _nic_bytes(nics_before, _nics(run.target, folder / "nics-after"))
+        proof.transport = judge(run.target, proof.transfers, proof.tokens.prefill_nodes, nics)
     alike = count_alike(output / "inputs.json", run.scenario.prefix_hit_rate)
     findings = check_rate(run.scenario, summary, requests, proof, alike)
     return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=findings)
@@ -124,6 +130,26 @@ def _counted(
 
     read = partial(scrape_target, target, folder / "metrics-after")
     return settle(read, WATCHED, complete, say, settling).since(before)
+
+
+def _nics(target: Target, keep: Path) -> Counters | str | None:
+    """The NICs' counters, why they cannot be read, or None when the target names no node-exporter.
+
+    A rate is not lost with them: they say over what KV went, and the proof that it went does not need them.
+    """
+    if not target.has_node_exporters:
+        return None
+    try:
+        return read_nics(target, keep)
+    except BenchmarkError as error:
+        return str(error)
+
+
+def _nic_bytes(before: Counters | str | None, after: Counters | str | None) -> NicBytes | None:
+    if isinstance(before, Counters) and isinstance(after, Counters):
+        return increase(before, after)
+    problem = before if isinstance(before, str) else after
+    return NicBytes(problem=problem) if isinstance(problem, str) else None
 
 
 def _lines(path: Path) -> int:

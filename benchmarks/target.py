@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from benchmarks.errors import BenchmarkError, first_problem
 
+# http only: no certificate holds for the addresses behind the name.
+_NAME_OF_ALL = r"^http://[^/:@]+(:\d{1,5})?/"
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,12 +53,33 @@ class KvShape(_Strict):
     bytes_per_token: int = Field(gt=0)
 
 
+class Fabric(_Strict):
+    """What is known of the RDMA fabric between the nodes before any load.
+
+    `gate` is what the RDMA gate said when the stack was deployed: `passed`; `warned`: it found fault and was told to go
+    on; `off`: it did not run; `none`: there is no fabric to look at. `reason` says why, in a few words.
+    """
+
+    gate: Literal["passed", "warned", "off", "none"]
+    reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What this means for a measurement."""
+        because = f" ({self.reason})" if self.reason else ""
+        if self.gate == "passed":
+            return f"the RDMA gate passed before serving{because}"
+        said = {"warned": "the gate found fault", "off": "the gate was off", "none": "no gate ran"}[self.gate]
+        return f"RDMA not proven before serving: {said}{because}"
+
+
 class Target(_Strict):
     """A deployed service and everything about it that a result must carry.
 
     `url` is the base URL without `/v1`; `tokenizer` is a Hugging Face id or an absolute directory.
     The Prometheus endpoints of the nodes are told in one of two ways: `metrics_urls` names each, `metrics_service` is
-    the URL of all, whose host name resolves to one address per node (a headless Kubernetes service).
+    the URL of all, whose host name resolves to one address per node (a headless Kubernetes service). So are those of
+    Prometheus' node-exporter, which has the NICs' counters: `node_exporter_urls`, `node_exporter_service`, or neither.
     """
 
     stack: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -64,8 +88,10 @@ class Target(_Strict):
     tokenizer: str = Field(min_length=1)
     scenario: str
     metrics_urls: list[str] = []
-    # http only: no certificate holds for the addresses behind the name.
-    metrics_service: str | None = Field(default=None, pattern=r"^http://[^/:@]+(:\d{1,5})?/")
+    metrics_service: str | None = Field(default=None, pattern=_NAME_OF_ALL)
+    node_exporter_urls: list[str] = []
+    node_exporter_service: str | None = Field(default=None, pattern=_NAME_OF_ALL)
+    fabric: Fabric | None = None
     deployment: Deployment
     kv: KvShape | None
     versions: dict[str, str]
@@ -78,16 +104,29 @@ class Target(_Strict):
                 "a pd deployment needs `kv` and `metrics_urls` or `metrics_service`: "
                 "without them nothing shows that KV moved"
             )
-        if self.metrics_urls and self.metrics_service:
-            raise ValueError("`metrics_urls` and `metrics_service` exclude each other: give one of them")
-        if len(set(self.metrics_urls)) != len(self.metrics_urls):
-            raise ValueError("metrics_urls: an endpoint named twice would be counted twice")
+        return self
+
+    @model_validator(mode="after")
+    def _each_endpoint_once(self) -> Target:
+        for kind, urls, service in (
+            ("metrics", self.metrics_urls, self.metrics_service),
+            ("node_exporter", self.node_exporter_urls, self.node_exporter_service),
+        ):
+            if urls and service:
+                raise ValueError(f"`{kind}_urls` and `{kind}_service` exclude each other: give one of them")
+            if len(set(urls)) != len(urls):
+                raise ValueError(f"{kind}_urls: an endpoint named twice would be counted twice")
         return self
 
     @property
     def has_metrics(self) -> bool:
         """Whether the service's counters can be read at all."""
         return bool(self.metrics_urls or self.metrics_service)
+
+    @property
+    def has_node_exporters(self) -> bool:
+        """Whether the NICs' counters can be read."""
+        return bool(self.node_exporter_urls or self.node_exporter_service)
 
 
 def read_target(source: str) -> Target:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from benchmarks.evidence import KvProof
 from benchmarks.run_directory import RunDirectory
 from benchmarks.status_line import StatusLine
 from benchmarks.summary import Latency
@@ -62,7 +63,7 @@ def print_summary(console: Console, run: RunDirectory) -> None:
             f"{summary.output_tokens_per_s:.0f}",
             f"{summary.good}/{summary.measured}",
             *(_pair(latency) for latency in (summary.ttft, summary.tpot, summary.e2e)),
-            {"not applicable": "n/a"}.get(result.kv.verdict, result.kv.verdict),
+            _kv(result.kv),
             {True: "met", False: "not met", None: "unknown"}[summary.slo_met],
         )
     console.print(table)
@@ -70,6 +71,13 @@ def print_summary(console: Console, run: RunDirectory) -> None:
         if finding.outcome != "ok":
             colour = _COLOURS[finding.outcome]
             console.print(f"[{colour}]{finding.outcome}[/] {place}: {escape(finding.sentence)}", soft_wrap=True)
+
+
+def _kv(proof: KvProof) -> str:
+    """The verdict, and for a proven one the path, where that is known: `proven tcp`."""
+    if proof.verdict == "proven" and proof.transport and proof.transport.label != "unknown":
+        return f"proven {proof.transport.label}"
+    return {"not applicable": "n/a"}.get(proof.verdict, proof.verdict)
 
 
 def _pair(latency: Latency) -> str:

@@ -15,6 +15,7 @@ from benchmarks.records import Request
 from benchmarks.scenario import Scenario
 from benchmarks.summary import RateSummary, samples_needed
 from benchmarks.target import Target
+from benchmarks.transport import evenness
 
 # A rise of E2E from the first to the last third of the window counts as a growing queue when it is both this large and
 # this many standard errors away from nothing (Welch's t; 3 is exceeded by chance once in 740 times).
@@ -45,7 +46,8 @@ def check_rate(
         _warmup(scenario, summary),
         _queue(scenario, requests[summary.warmup_requests :]),
         _prompts(summary, requests, alike),
-        _kv(proof),
+        *_kv(proof),
+        *_path(proof),
         _foreign(proof),
         _replicas(proof),
     ]
@@ -135,12 +137,34 @@ def _prompts(summary: RateSummary, requests: Sequence[Request], alike: int) -> F
     return _finding("prompts", "ok", f"{summary.requests_sent} prompts, all different ({alike} begin like another one)")
 
 
-def _kv(proof: KvProof) -> Finding:
+def _kv(proof: KvProof) -> list[Finding]:
+    """The verdict, and each of its causes that no other check names already."""
     if proof.verdict == "not applicable":
-        return _finding("kv", "ok", "aggregated: no KV is moved")
-    if proof.verdict == "failed":
-        return _finding("kv", "fault", "KV proof failed: " + "; ".join(proof.reasons))
-    return _finding("kv", "ok", f"{proof.counted_bytes:,} KV bytes moved, exactly what {proof.requests} prompts need")
+        return [_finding("kv", "ok", "aggregated: no KV is moved")]
+    if proof.verdict == "proven":
+        sentence = f"{proof.counted_bytes:,} KV bytes moved, exactly what {proof.requests} prompts need"
+        return [_finding("kv", "ok", sentence)]
+    names = list(dict.fromkeys(cause.name for cause in proof.causes)) or proof.reasons
+    own = [cause for cause in proof.causes if cause.id not in ("foreign-traffic", "replicas")]
+    return [
+        _finding("kv", "fault", "KV proof failed: " + "; ".join(names)),
+        *(_finding(cause.id, "fault", cause.sentence) for cause in own),
+    ]
+
+
+def _path(proof: KvProof) -> list[Finding]:
+    """Over what the KV went, and what the RDMA gate said before; nothing where no KV moves or none was looked for."""
+    if proof.transport is None:
+        return []
+    path = proof.transport
+    said = {"rdma": "KV over RDMA", "tcp": "KV over TCP", "unknown": "the path of the KV is not known"}[path.label]
+    found = [_finding("transport", path.outcome, f"{said}: {path.reason}")]
+    if path.gate:
+        found.append(_finding("rdma-gate", "ok" if path.gate.gate == "passed" else "note", path.gate.sentence))
+    even = evenness(path.nics, proof.counted_bytes or 0) if path.nics else None
+    if even:
+        found.append(_finding("nics", "ok" if even.even else "note", even.sentence))
+    return found
 
 
 def _foreign(proof: KvProof) -> Finding:

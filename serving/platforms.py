@@ -109,7 +109,9 @@ CPU = Platform(
     resources={"use_cpu": True, "placement_group_config": {"bundles": [{"CPU": 1}]}},
     environment={
         "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB; 4,096 tokens of the rehearsal model are 4 MiB
-        "UCX_TLS": "tcp,sm,self",
+        # No sm: UCX would read the other engine's memory through the kernel (cma), and no KV would go over a network
+        # (seen in UCX's protocol table, two NIXL agents on one host). TCP costs 1 to 2 ms more a transfer there.
+        "UCX_TLS": "tcp,self",
         "PD_NIXL_PROGRESS_DELAY_US": "1000",  # serving/replica/nixl_progress.py: else each idle engine burns a core
     },
     block_size=_LARGE_KV_BLOCK,

@@ -33,7 +33,11 @@ class ReplicaCallback(CallbackBase):
         runtime_env["env_vars"] = {**runtime_env.get("env_vars", {}), **variables}
         self.ctx.runtime_env = runtime_env
         if "kv_transfer_config" in self.llm_config.engine_kwargs:
-            kv_counters.install(deployment=context.deployment, replica=context.replica_id.unique_id)
+            kv_counters.install(
+                deployment=context.deployment,
+                replica=context.replica_id.unique_id,
+                transports={**os.environ, **runtime_env["env_vars"]}.get("UCX_TLS", "all"),  # UCX's own default
+            )
 
 
 def replica_environment(

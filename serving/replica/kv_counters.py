@@ -2,14 +2,15 @@
 
 vLLM exports NIXL transfers as histograms, and Ray's exporter rebuilds a histogram's sum from bucket midpoints (measured
 18 % off on Ray 2.55, 100 % on 2.57 for other sizes), so `ray_vllm_nixl_bytes_transferred_sum` proves nothing. These
-counters add up each transfer's own numbers. They live on the decode side, which reads.
+counters add up each transfer's own numbers. They live on the decode side, which reads. vLLM 0.18 drops the peer of a
+transfer before its statistics leave the worker (`NixlKVConnectorStats.record_transfer`), so they cannot name it.
 """
 
 from typing import Any
 
 from ray.util.metrics import Counter
 
-_TAGS = ("deployment", "replica")
+_TAGS = ("deployment", "replica", "transports")
 # Key of vLLM's per-transfer statistics -> exported counter. Ray adds the prefix `ray_` and the suffix `_total`.
 _COUNTERS = {
     "bytes_transferred": ("pd_kv_bytes_transferred", "KV bytes read by NIXL"),
@@ -19,12 +20,15 @@ _COUNTERS = {
 }
 
 
-def install(deployment: str, replica: str) -> None:
-    """Count every transfer this process reports from now on. Safe to call twice."""
+def install(deployment: str, replica: str, transports: str) -> None:
+    """Count every transfer this process reports from now on. Safe to call twice.
+
+    `transports` is what the engine lets UCX use (UCX_TLS): the only thing that is known here of the path.
+    """
     metrics = _nixl_prometheus_metrics()
     if getattr(metrics, "counted_by_pd_mi325x", False):
         return
-    tags = {"deployment": deployment, "replica": replica}
+    tags = {"deployment": deployment, "replica": replica, "transports": transports}
     counters = {key: _counter(name, text, tags) for key, (name, text) in _COUNTERS.items()}
     transfers = _counter("pd_kv_transfers", "KV reads finished", tags)
     observe = metrics.observe

@@ -75,6 +75,15 @@ def test_a_benchmark_interrupted_and_resumed_proves_the_kv_and_writes_a_report(p
     assert kv["counted_bytes"] == kv["expected_bytes"] > 0
     assert kv["counted_transfers"] == kv["requests"]
     assert set(kv["failures"].values()) == {0}
+    assert (kv["transport"]["label"], kv["transport"]["outcome"]) == ("tcp", "note")
+    [reads] = kv["transfers"]
+    assert reads["transports"] == load_stack(PD).platform_.environment["UCX_TLS"] == "tcp,self"
+    assert (reads["transfers"], reads["bytes"]) == (kv["requests"], kv["counted_bytes"])
+    # One descriptor for each block and layer: K and V of a block lie together on CPU.
+    assert reads["descriptors"] == kv["counted_bytes"] // (BLOCK * BYTES_PER_TOKEN) * REHEARSAL.layers
+    assert 0 < reads["post_s"] <= reads["transfer_s"] < 60
+    [prefilled] = kv["tokens"]["prefill"].values()
+    assert prefilled == kv["tokens"]["received"] == kv["prompt_tokens"]
     assert (run / "report.html").stat().st_size > 10_000
 
 

@@ -230,9 +230,12 @@ def test_ray_exports_every_transfer_exactly_once(started: Config) -> None:
 
 
 def test_counters_say_whose_they_are(started: Config) -> None:
-    tags = {(s["labels"]["deployment"], s["labels"]["replica"]) for s in started["metrics"] if "pd_kv" in s["name"]}
+    """And what its engine let UCX use, which is the one thing a counter can know of the path of its bytes."""
+    keys = ("deployment", "replica", "transports")
+    tags = {tuple(s["labels"][key] for key in keys) for s in started["metrics"] if "pd_kv" in s["name"]}
     first = next(name for name, replicas in started["replicas"].items() if replicas[0]["counting"])
-    assert tags == {(f"Prefill:{REPLICA_CASES[first]['model']}", "prefill-0")}
+    allowed = parse_stack(REPLICA_CASES[first]).platform_.environment["UCX_TLS"]
+    assert tags == {(f"Prefill:{REPLICA_CASES[first]['model']}", "prefill-0", allowed)}
 
 
 def test_idle_nixl_agent_leaves_the_core_to_others() -> None:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MODEL = "stand-in-model"
@@ -24,6 +24,7 @@ class Behaviour:
 
     kv_factor scales the KV bytes reported per request (1.0 is honest, 0.0 moves nothing);
     decode_computes is the part of each prompt that decode reports as computed by itself.
+    prefill_block_size: that of the blocks that move, if not block_size. transports: UCX_TLS of the decode engine.
     waking_s are the times that the first requests in one piece (not streamed) take; refuse fails them all.
     """
 
@@ -37,7 +38,11 @@ class Behaviour:
     export_kv: bool = True
     kv_factor: float = 1.0
     decode_computes: float = 0.0
+    prefill_block_size: int | None = None
+    transports: str = "tcp,self"
     failed_transfers: int = 0
+    failed_notifications: int = 0
+    expired: int = 0
     foreign_requests: int = 0
     publish_delay_s: float = 0.0
     waking_s: tuple[float, ...] = ()
@@ -49,6 +54,7 @@ class _Counters:
     requests: int = 0
     transfers: int = 0
     kv_bytes: float = 0.0
+    blocks: int = 0
     prompt_tokens: int = 0
     published_at: float = field(default_factory=time.monotonic)
 
@@ -90,11 +96,13 @@ class StandIn(ThreadingHTTPServer):
     def answered(self, prompt_tokens: int) -> None:
         """Count the KV transfer of one answered request."""
         behaviour = self.behaviour
-        blocks = -(-prompt_tokens // behaviour.block_size)
-        moved = blocks * behaviour.block_size * behaviour.bytes_per_token * behaviour.kv_factor
+        size = behaviour.prefill_block_size or behaviour.block_size
+        blocks = -(-prompt_tokens // size)
+        moved = blocks * size * behaviour.bytes_per_token * behaviour.kv_factor
         copies = 1 + (behaviour.foreign_requests if self._live.transfers == 0 else 0)
         with self._lock:
             self._live.kv_bytes += moved * copies
+            self._live.blocks += blocks * copies
             self._live.transfers += copies
             self._live.prompt_tokens += prompt_tokens * copies
 
@@ -104,7 +112,7 @@ class StandIn(ThreadingHTTPServer):
         with self._lock:
             if now - self._shown.published_at >= self.behaviour.publish_delay_s:
                 live = self._live
-                self._shown = _Counters(live.requests, live.transfers, live.kv_bytes, live.prompt_tokens, now)
+                self._shown = replace(live, published_at=now)
             shown = self._shown
         return _exposition(shown, self.behaviour)
 
@@ -112,25 +120,39 @@ class StandIn(ThreadingHTTPServer):
 def _exposition(shown: _Counters, behaviour: Behaviour) -> str:
     """Two engines as Ray shows them: prefill computes every prompt, decode receives what it does not compute."""
     computed = int(shown.prompt_tokens * behaviour.decode_computes)
-    failed = behaviour.failed_transfers if shown.transfers else 0
+    some = 1 if shown.transfers else 0
     samples: list[tuple[str, str, float]] = [
         ("ray_vllm_prompt_tokens_total", "prefill", shown.prompt_tokens),
         ("ray_vllm_prompt_tokens_total", "decode", shown.prompt_tokens),
         ("ray_vllm_prompt_tokens_cached_total", "decode", shown.prompt_tokens - computed),
         ("ray_vllm_external_prefix_cache_hits_total", "decode", shown.prompt_tokens - computed),
         ("ray_vllm_request_success_total", "decode", shown.transfers),
-        ("ray_vllm_nixl_num_failed_transfers_total", "decode", failed),
+        ("ray_vllm_nixl_num_failed_transfers_total", "decode", some * behaviour.failed_transfers),
+        ("ray_vllm_nixl_num_failed_notifications_total", "decode", some * behaviour.failed_notifications),
+        ("ray_vllm_nixl_num_kv_expired_reqs_total", "prefill", some * behaviour.expired),
     ]
-    if behaviour.export_kv:
-        samples.append(("ray_pd_kv_bytes_transferred_total", "decode", shown.kv_bytes))
-        samples.append(("ray_pd_kv_transfers_total", "decode", shown.transfers))
     # Ray shows a counter only after its first increment.
-    lines = [line for name, role, value in samples if value for line in _sample(name, role, value)]
+    lines = [line for name, role, value in samples if value for line in _sample(name, _engine(role), value)]
+    if behaviour.export_kv and shown.transfers:
+        # As serving/replica/kv_counters.py names them; K and V of two layers, 1 and 2 ms a transfer.
+        replica = f'deployment="Decode:{MODEL}",replica="decode-0",transports="{behaviour.transports}"'
+        for name, value in (
+            ("bytes_transferred", shown.kv_bytes),
+            ("transfers", shown.transfers),
+            ("descriptors", 4 * shown.blocks),
+            ("post_seconds", 0.001 * shown.transfers),
+            ("transfer_seconds", 0.002 * shown.transfers),
+        ):
+            lines += _sample(f"ray_pd_kv_{name}_total", replica, value)
     return "\n".join(["# HELP up always there", "# TYPE up gauge", "up 1", *lines]) + "\n"
 
 
-def _sample(name: str, role: str, value: float) -> tuple[str, str]:
-    return f"# TYPE {name} counter", f'{name}{{ReplicaId="{role}-0",model_name="{MODEL}"}} {value}'
+def _engine(role: str) -> str:
+    return f'ReplicaId="{role}-0",model_name="{MODEL}"'
+
+
+def _sample(name: str, labels: str, value: float) -> tuple[str, str]:
+    return f"# TYPE {name} counter", f'{name}{{NodeAddress="10.0.0.1",{labels}}} {value}'
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -25,6 +25,7 @@ from benchmarks.run_directory import RunDirectory, open_run
 from benchmarks.scenario import Scenario
 from benchmarks.target import Target
 from benchmarks.terminal import faults
+from benchmarks.transfer import together
 
 ROOT = Path(__file__).parents[3]
 QUICK = Settling(quiet_s=1.0, confirm_s=1.0, limit_s=5, poll_s=0.1)
@@ -125,6 +126,13 @@ def test_every_rate_is_proven_and_counted(story: Story) -> None:
         assert result.summary.good == result.summary.measured
         assert result.summary.served > 0
         assert result.summary.slo_met is True
+        assert result.kv.transport is not None
+        assert (result.kv.transport.label, result.kv.transport.outcome) == ("tcp", "note")
+        reads = together(result.kv.transfers)
+        assert reads is not None
+        assert (reads.transfers, reads.bytes) == (expected, result.kv.expected_bytes)
+        assert (reads.mean_post_ms, reads.mean_transfer_ms) == (pytest.approx(1), pytest.approx(2))
+    assert "proven tcp" in story.resumed.stdout
 
 
 def test_no_prompt_is_sent_twice_not_even_after_an_interruption(story: Story) -> None:

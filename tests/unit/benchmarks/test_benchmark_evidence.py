@@ -10,6 +10,7 @@ from stand_in_server import StandIn
 from benchmarks.evidence import TRANSFERS, KvProof, all_counted, prove_kv
 from benchmarks.metrics import Counters, parse, scrape
 from benchmarks.target import Target
+from benchmarks.transfer import together
 
 # 1 token, under a block, exactly one block, one more, several.
 LENGTHS = (1, 15, 16, 17, 64, 100)
@@ -29,6 +30,9 @@ def test_an_honest_service_is_proven_to_the_byte(target: Target) -> None:
     assert proof.counted_bytes == proof.expected_bytes == WHOLE_BLOCKS * BYTES_PER_TOKEN
     assert proof.counted_transfers == len(LENGTHS)
     assert proof.foreign_requests == 0
+    reads = together(proof.transfers)
+    assert reads is not None
+    assert (reads.mean_post_ms, reads.mean_transfer_ms) == (pytest.approx(1), pytest.approx(2))
 
 
 def test_only_the_interval_counts(target: Target) -> None:
@@ -109,7 +113,7 @@ def test_what_decode_had_cached_is_not_expected_again(service: StandIn, target: 
     sent = ask(target.url, (64,))
     text = service.exposition() + (
         "# TYPE ray_vllm_prefix_cache_hits_total counter\n"
-        'ray_vllm_prefix_cache_hits_total{ReplicaId="decode-0",model_name="stand-in-model"} 32\n'
+        'ray_vllm_prefix_cache_hits_total{NodeAddress="10.0.0.1",ReplicaId="decode-0",model_name="stand-in-model"} 32\n'
     )
     proof = prove_kv(target, sent, parse(text).since(before))
     assert proof.expected_bytes == 32 * BYTES_PER_TOKEN

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from recorded_metrics import proof_of
 from stand_in_data import aggregated, request, scenario_data, target_data
 
 from benchmarks.charts import HEIGHT, WIDTH, Chart, Series, layout, nice_ticks
@@ -26,6 +28,7 @@ from benchmarks.run_directory import (
 from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
 from benchmarks.target import Target
+from benchmarks.transport import judge
 from benchmarks.validity import check_rate
 
 URL = "http://127.0.0.1:18000"
@@ -107,6 +110,37 @@ def test_a_fault_is_in_plain_sight(run: RunDirectory) -> None:
     assert f"2 req/s: KV proof failed: {reason}" in shown
     assert "3.0 req/s not measured yet" in shown
     assert best_rate(run.results()) == 1
+
+
+def test_how_the_kv_moved_is_told_for_each_rate_and_alike_rates_together(run: RunDirectory) -> None:
+    for rate, name in ((1, "proven"), (2, "proven"), (3, "expired")):
+        proof = proof_of(name)
+        proof.transfers[0].transports = "tcp,self"
+        proof.transport = judge(run.target, proof.transfers, [], None)
+        finish(run, rate, proof)
+    page = _Page(write_report(open_run(run.path)).read_text(encoding="utf-8"))
+    assert "How the KV moved" in page.shown
+    assert "1, 2, 3 req/s: 9,437,184 of 9,437,184" in page.shown
+    assert "3 req/s: 2" in page.shown
+    assert "expired KV blocks of 2 requests on prefill shg8wxgw" in page.shown
+    assert "KV over TCP: UCX_TLS=tcp,self in decode's engines leaves TCP, no RDMA" in page.shown
+    assert "RDMA not proven" not in page.shown  # nobody expects RDMA on this platform
+
+
+def test_a_run_from_before_this_evidence_still_has_a_report(run: RunDirectory) -> None:
+    finish(run, 1)
+    file = run.rate_folder(1) / "summary.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    for new in ("causes", "tokens", "transfers", "transport"):
+        del data["kv"][new]
+    file.write_text(json.dumps(data), encoding="utf-8")
+    target = json.loads((run.path / "target.json").read_text(encoding="utf-8"))
+    for new in ("fabric", "node_exporter_urls", "node_exporter_service"):
+        del target[new]
+    (run.path / "target.json").write_text(json.dumps(target), encoding="utf-8")
+    shown = _Page(write_report(open_run(run.path)).read_text(encoding="utf-8")).shown
+    assert "the run is older than this evidence" in shown
+    assert "No fault found." in shown
 
 
 def test_a_missed_slo_is_no_fault_but_ends_the_claim(run: RunDirectory) -> None:

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from stand_in_data import target_data
 from stand_in_server import StandIn
 
 from benchmarks import run as runner
 from benchmarks.errors import BenchmarkError
-from benchmarks.metrics import Settling
+from benchmarks.metrics import Counters, Settling
 from benchmarks.priming import Priming
 from benchmarks.run_directory import RunDirectory
 from benchmarks.scenario import Scenario
@@ -67,3 +68,17 @@ def test_a_scrape_before_the_load_is_repeated(
         runner.execute(run, "aiperf", lambda _: None, quick)
     assert failures == []
     assert (run.rate_folder(run.scenario.rates[0]) / "metrics-before-0.prom").exists()
+
+
+def test_nic_counters_that_cannot_be_read_cost_no_rate(service: StandIn, tmp_path: Path) -> None:
+    """They say over what KV went. Without them that is not known, and says why."""
+    data = target_data(service.url, node_exporter_urls=["http://127.0.0.1:9/metrics"])
+    nowhere = Target.model_validate(data)
+    before = runner._nics(nowhere, tmp_path / "nics-before")
+    assert "node-exporter http://127.0.0.1:9/metrics does not answer" in str(before)
+    found = runner._nic_bytes(before, Counters({}))
+    assert found is not None
+    assert found.problem == before
+    unasked = runner._nics(Target.model_validate(target_data(service.url)), tmp_path / "nics-before")
+    assert runner._nic_bytes(unasked, unasked) is None
+    assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,13 @@ SERVICE = "http://llm-metrics.llm.svc:8080/metrics"
 
 
 def test_both_kinds_are_read(tmp_path: Path) -> None:
-    behind_a_service = target_data(URL, metrics_urls=[], metrics_service=SERVICE)
+    behind_a_service = target_data(
+        URL,
+        metrics_urls=[],
+        metrics_service=SERVICE,
+        node_exporter_service="http://node-exporter.monitoring.svc:9100/metrics",
+        fabric={"gate": "warned", "reason": "4 of 8 NICs"},
+    )
     for name, data in (
         ("pd", target_data(URL)),
         ("agg", aggregated(URL, metrics_urls=[])),
@@ -40,6 +46,13 @@ def test_both_kinds_are_read(tmp_path: Path) -> None:
         ({"metrics_urls": [], "metrics_service": "https://llm-metrics.llm.svc:8080/metrics"}, "metrics_service: "),
         ({"metrics_urls": [], "metrics_service": "llm-metrics.llm.svc:8080"}, "metrics_service: "),
         ({"metrics_urls": [f"{URL}/metrics"] * 2}, "an endpoint named twice"),
+        ({"node_exporter_urls": ["http://10.0.0.1:9100/metrics"] * 2}, "node_exporter_urls: an endpoint named twice"),
+        (
+            {"node_exporter_urls": ["http://10.0.0.1:9100/metrics"], "node_exporter_service": SERVICE},
+            "`node_exporter_urls` and `node_exporter_service` exclude each other",
+        ),
+        ({"node_exporter_service": "https://nodes.llm.svc:9100/metrics"}, "node_exporter_service: "),
+        ({"fabric": {"gate": "fine"}}, "fabric.gate: "),
         ({"kv": {"block_size": 0, "bytes_per_token": 1}}, "kv.block_size: "),
     ],
 )

@@ -1,0 +1,140 @@
+"""Over what did the KV go: RDMA, TCP, or is it not known? And how is that known?
+
+A transfer that was counted says nothing of its path. Two things do: what the decode engines let UCX use (their UCX_TLS,
+on every counter they export), which can exclude a path, and the bytes that the NICs of the nodes counted meanwhile,
+which can show one. A gate that passed before serving is no evidence of what happened under load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel
+
+from benchmarks.nic_counters import NicBytes
+from benchmarks.target import Fabric, Target
+from benchmarks.transfer import Transfers
+
+# Names of UCX's transports and their aliases (docs of UCX_TLS; `ucx_info -d`); "all" is UCX's default.
+_TCP = {"all", "tcp"}
+_RDMA = {"all", "ib", "rc", "ud", "dc"}  # and rc_x, rc_mlx5, rc_v, rc_verbs, ud_x, …
+# Within a node. UCX reads another process's memory through the kernel (cma) wherever it may: on the CPU runtime with
+# UCX_TLS=tcp,sm,self its own table says `remote memory read by ucp_get … zero-copy | cma/memory` (UCX_PROTO_INFO=y,
+# two NIXL agents on one host).
+_WITHIN_NODE = {"all", "sm", "shm", "mm", "posix", "sysv", "cma", "knem", "xpmem", "rocm_ipc", "cuda_ipc"}
+
+# A choice. Ranks move the same bytes, so a node whose ranks have a NIC each is near 1; the known faults (all over one
+# NIC, four of eight: openucx 11259 and 11680) are at 0.
+EVEN = 0.5
+# A node that carried less of the KV than this is not judged: its NICs saw requests and acknowledgements.
+SMALL_PART = 0.01
+ADD_EXPORTERS = "give the target `node_exporter_urls` or `node_exporter_service`"
+
+
+class Transport(BaseModel):
+    """`label`: the path of the KV. `outcome`: `fault` when KV went over TCP where there is RDMA to use; `note`: say so
+    when quoting the numbers. `reason`: the evidence for the label. `nics` is None when no node-exporter was asked.
+    `gate` is what the RDMA gate said before serving; None where no RDMA is to be expected.
+    """
+
+    label: Literal["rdma", "tcp", "unknown"]
+    outcome: Literal["ok", "note", "fault"]
+    reason: str
+    nics: NicBytes | None = None
+    gate: Fabric | None = None
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """`ratio`: bytes of a node's emptiest RDMA NIC over those of its fullest, where that is worst; 0 to 1."""
+
+    ratio: float
+    even: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class _Allowed:
+    """What the decode engines let UCX use; everything where one does not say. `text` says so."""
+
+    rdma: bool
+    tcp: bool
+    within_node: bool
+    text: str
+
+
+def judge(target: Target, reads: Sequence[Transfers], prefill_nodes: Sequence[str], nics: NicBytes | None) -> Transport:
+    """The path of one rate's KV. `reads` are those of each decode replica, `prefill_nodes` addresses of nodes."""
+    counted = sum(part.bytes for part in reads)
+    allowed = _allowed(reads, prefill_nodes)
+    if not counted:
+        label, reason = "unknown", "no KV was counted, so it took no path"
+    elif allowed.tcp and not allowed.rdma and not allowed.within_node:
+        label, reason = "tcp", f"{allowed.text}, no RDMA"
+    elif nics is None:
+        label, reason = "unknown", f"{allowed.text}; NIC counters not measured: {ADD_EXPORTERS}"
+    elif nics.problem:
+        label, reason = "unknown", f"{allowed.text}; NIC counters not measured: {nics.problem}"
+    else:
+        label, reason = _by_nics(counted, nics, allowed)
+    outcome = "ok" if label == "rdma" else "note"
+    if label == "tcp" and target.deployment.platform != "cpu":
+        outcome = "fault"
+    return Transport(label=label, outcome=outcome, reason=reason, nics=nics, gate=_gate(target))
+
+
+def evenness(nics: NicBytes, counted: int) -> Evenness | None:
+    """How evenly the NICs of a node shared `counted` KV bytes; None when no node with several NICs carried any."""
+    worst = nics.most_uneven(ignored=SMALL_PART * counted)
+    if worst is None:
+        return None
+    ratio, least, most = worst
+    sentence = (
+        f"RDMA bytes over the NICs of a node, least to most: {ratio:.2f} "
+        f"({least.device} {least.rdma:,}, {most.device} {most.rdma:,} on {least.node})"
+    )
+    return Evenness(ratio, ratio >= EVEN, sentence)
+
+
+def _gate(target: Target) -> Fabric | None:
+    if target.fabric and target.fabric.gate != "none":
+        return target.fabric
+    if target.deployment.platform == "cpu":
+        return None
+    return target.fabric or Fabric(gate="none", reason="the target says nothing of one")
+
+
+def _by_nics(counted: int, nics: NicBytes, allowed: _Allowed) -> tuple[Literal["rdma", "tcp", "unknown"], str]:
+    """The NICs that carried the KV must have counted at least as many bytes: headers come on top."""
+    kernel = sum(nic.kernel_received or 0 for nic in nics.nics) + nics.other_received
+    reason = (
+        f"{allowed.text}; the nodes received {nics.rdma_received:,} bytes by RDMA and {kernel:,} through the kernel, "
+        f"for {counted:,} KV bytes"
+    )
+    by_rdma = allowed.rdma and nics.rdma_received >= counted
+    by_tcp = allowed.tcp and kernel >= counted
+    if by_rdma and not by_tcp:
+        return "rdma", reason
+    if by_tcp and not by_rdma:
+        return "tcp", reason
+    if by_rdma:
+        return "unknown", f"{reason}: either may have carried it"
+    return "unknown", f"{reason}: too few, so KV stayed within a node or a node's exporter was not asked"
+
+
+def _allowed(reads: Sequence[Transfers], prefill_nodes: Sequence[str]) -> _Allowed:
+    """It can exclude a path and never show that one was taken."""
+    said = sorted({part.transports for part in reads})
+    if "" in said:
+        return _Allowed(True, True, True, "a decode engine does not say what UCX may use")
+    names = {name for text in said for name in text.split(",")}
+    rdma = any(name in _RDMA or name.startswith(("rc_", "ud_", "dc_")) for name in names)
+    tcp, local = bool(names & _TCP), bool(names & _WITHIN_NODE)
+    decode_nodes = {part.node for part in reads}
+    apart = bool(prefill_nodes) and "" not in {*decode_nodes, *prefill_nodes} and not decode_nodes & {*prefill_nodes}
+    kinds = {"RDMA": rdma, "TCP": tcp, "memory of the node": local and not apart}
+    paths = [kind for kind, there in kinds.items() if there]
+    text = f"UCX_TLS={' and '.join(said)} in decode's engines leaves {' or '.join(paths) or 'no path that is known'}"
+    return _Allowed(rdma, tcp, local and not apart, text + (" between nodes" if local and apart else ""))
