@@ -65,13 +65,25 @@ ExtendedResourceOrEmpty = Annotated[str, _in_words(_EXTENDED_RESOURCE, _A_RESOUR
 # NVIDIA's shared device plugin puts `rdma/` before the name itself (infra/fabric.py).
 RdmaResource = Annotated[str, _in_words(rf"(?:rdma/)?{_NAME}", "rdma/NAME or NAME: letters, digits, -, _ and . inside")]
 Interface = Annotated[str, _in_words(_INTERFACE, "the name of a network interface, without white space, / and :")]
+
+
+def _with_digest(reference: str) -> str:
+    if "@" not in reference:
+        raise ValueError(
+            "has no digest, and a tag can be another image tomorrow: append the one that "
+            f"`docker buildx imagetools inspect {reference}` prints"
+        )
+    return reference
+
+
 Image = Annotated[
     str,
     _in_words(
         _IMAGE,
-        "an image such as registry.example.com:5000/team/engine:1.2 or .../engine@sha256:DIGEST: "
+        "an image such as registry.example.com:5000/team/engine@sha256:DIGEST: "
         "no http://, no white space, lower case before the tag, no empty tag, a whole digest",
     ),
+    AfterValidator(_with_digest),
 ]
 
 

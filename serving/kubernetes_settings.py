@@ -17,7 +17,7 @@ _COMMIT = r"[0-9a-f]{40}"  # of git, as the hub shows it: a branch or a tag woul
 
 
 class Images(Settings):
-    """Container images, by digest or by a tag that never moves."""
+    """Container images, by digest: what was measured can be had again."""
 
     engine: Image = Field(description="Ray, vLLM, the transfer library and this package (docker/)")
     benchmark: Image = Field(description="AIPerf and this package")
@@ -29,6 +29,14 @@ class Images(Settings):
     def pull_secrets(self) -> dict[str, Any]:
         """What a pod's spec says about pulling these images; nothing for public ones."""
         return {"imagePullSecrets": [{"name": self.pull_secret}]} if self.pull_secret else {}
+
+
+class Security(Settings):
+    """What engine containers may do on their nodes."""
+
+    privileged: bool = Field(
+        default=False, description="a fallback, for nodes on which device plugins and capabilities are not enough"
+    )
 
 
 class NfsServer(Settings):

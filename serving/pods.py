@@ -44,9 +44,7 @@ def engine_pod(stack: Stack, stack_name: str) -> Manifest:
     devices = ({profile.gpu_resource: profile.gpus_per_node} if profile.gpu_resource else {}) | profile.rdma_resources
     for kind in ("requests", "limits"):
         container["resources"][kind] |= {name: str(count) for name, count in devices.items()}
-    if platform.capabilities:
-        # As root: Kubernetes sets no ambient capabilities, so that a process of another user has none of them.
-        container["securityContext"] |= {"runAsUser": 0, "capabilities": {"add": list(platform.capabilities)}}
+    container["securityContext"] = _engine_security(stack)
     container["env"] += [
         _pod_address(ADDRESS_VARIABLE),
         # vLLM's default is localhost: the other side would look for the KV cache on its own node.
@@ -88,7 +86,7 @@ def _pod_spec(stack: Stack, shared_memory: str) -> Manifest:
     return {
         "automountServiceAccountToken": False,  # Ray without the autoscaler never speaks to the API server
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
-        "securityContext": {},
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "volumes": [
             {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory}},
             {"name": "ray", "emptyDir": {}},
@@ -114,6 +112,17 @@ def _ray_container(stack: Stack, name: str, cpu: str, memory: str) -> Manifest:
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "ray", "mountPath": "/tmp/ray"}],  # noqa: S108
     }
+
+
+def _engine_security(stack: Stack) -> Manifest:
+    """What the container may do; the device plugins hand over /dev/kfd, /dev/dri and /dev/infiniband."""
+    if stack.security.privileged:
+        return {"privileged": True, "runAsUser": 0}
+    if not stack.platform_.capabilities:
+        return {"allowPrivilegeEscalation": False}
+    # As root: Kubernetes sets no ambient capabilities, so that a process of another user has none of them.
+    added = {"add": list(stack.platform_.capabilities)}
+    return {"allowPrivilegeEscalation": False, "runAsUser": 0, "capabilities": added}
 
 
 def _pod_address(variable: str) -> Manifest:

@@ -13,7 +13,7 @@ from serving.engine import EngineSettings
 from serving.errors import ConfigError
 from serving.kubernetes_grammar import NamespaceOrEmpty
 from serving.kubernetes_names import is_the_clusters_own
-from serving.kubernetes_settings import Images, Monitoring, RayOperator, Results, Weights
+from serving.kubernetes_settings import Images, Monitoring, RayOperator, Results, Security, Weights
 from serving.local_ports import LocalPorts
 from serving.models import Model, model
 from serving.node_check import check_nodes
@@ -26,7 +26,7 @@ from serving.topology import Topology, parse_topology
 
 Target = Literal["kubernetes", "ray"]
 _KUBERNETES_ONLY = {
-    *("namespace", "images", "weights", "hugging_face_token", "ray_operator", "results", "monitoring"),
+    *("namespace", "images", "weights", "hugging_face_token", "ray_operator", "results", "monitoring", "security"),
 }
 _MOST_LOCAL_REPLICAS = 6  # what the CPUs that a local Ray head declares are enough for (infra/cluster/local.py)
 
@@ -66,6 +66,7 @@ class Stack(Settings):
     ray_operator: RayOperator = Field(default_factory=RayOperator)
     results: Results = Field(default_factory=Results)
     monitoring: Monitoring = "none"
+    security: Security = Field(default_factory=Security)
 
     @model_validator(mode="before")
     @classmethod

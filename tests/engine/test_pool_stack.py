@@ -2,7 +2,7 @@
 
 from tests.shell import Shell, assert_one_clear_line
 
-IMAGES = {name: f"registry.example/{name}:1" for name in ("engine", "benchmark")}
+IMAGES = {name: f"registry.example/{name}@sha256:{'1' * 64}" for name in ("engine", "benchmark")}
 
 
 def test_a_stack_that_was_never_brought_up(shell: Shell) -> None:

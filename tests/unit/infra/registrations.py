@@ -92,7 +92,7 @@ def stack(**settings: Any) -> Stack:
             "topology": "1p1d",
             "scenario": "qwen-16k-1k",
             "cluster": {"provider": "existing"},
-            "images": {"engine": "registry.example/engine:1", "benchmark": "registry.example/benchmark:1"},
+            "images": {name: f"registry.example/{name}@sha256:{'1' * 64}" for name in ("engine", "benchmark")},
             **settings,
         }
     )

@@ -13,7 +13,7 @@ from infra.benchmark_template import benchmark_template, claim_spec, cron_job_sp
 from serving.stack import Stack, parse_stack
 from serving.weights import tokenizer_source, weights_volume
 
-IMAGES = {"engine": "registry.example.com/engine:1", "benchmark": "registry.example.com/benchmark:1"}
+IMAGES = {name: f"registry.example.com/{name}@sha256:{'1' * 64}" for name in ("engine", "benchmark")}
 TOKENIZER = "Qwen/Qwen3-235B-A22B-FP8"
 
 

@@ -116,7 +116,7 @@ def test_the_job_may_nothing_but_download() -> None:
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["automountServiceAccountToken"] is False
     assert container(job)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert container(job)["image"] == "registry.example/benchmark:1"
+    assert container(job)["image"] == f"registry.example/benchmark@sha256:{'1' * 64}"
     assert "tolerations" not in spec, "it belongs on CPU nodes"
 
 
@@ -129,7 +129,7 @@ def test_the_job_runs_on_the_cpu_nodes_and_is_waited_for_before_anything_else() 
 
 
 def test_private_images_are_pulled_with_the_secret() -> None:
-    images = {"engine": "e:1", "benchmark": "b:1", "pullSecret": "registry"}
+    images = {**{name: f"{name}@sha256:{'1' * 64}" for name in ("engine", "benchmark")}, "pullSecret": "registry"}
     spec = made(weights=NFS, images=images)["Job"].inputs["spec"]["template"]["spec"]
     assert spec["imagePullSecrets"] == [{"name": "registry"}]
 

@@ -50,6 +50,20 @@ def test_capabilities_reach_the_engine_because_it_runs_as_root(profile: str) -> 
     assert not {"runAsUser", "capabilities"} & head["securityContext"].keys()
 
 
+def test_no_container_is_privileged_unless_a_stack_says_so() -> None:
+    for settings, privileged in ((stack(), False), (stack(security={"privileged": True}), True)):
+        pod = engine_pod(settings)["spec"]
+        head = spec(settings)["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]
+        context = pod["containers"][0]["securityContext"]
+        assert context.get("privileged", False) is privileged
+        # The API server refuses the two together.
+        assert context.get("allowPrivilegeEscalation", True) is privileged
+        assert head["containers"][0]["securityContext"] == {"allowPrivilegeEscalation": False}
+        for template in (pod, head):
+            assert template["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+            assert template["automountServiceAccountToken"] is False
+
+
 def test_ray_listens_where_the_kubelet_asks() -> None:
     """In the node's network Ray would take the address that leads to the head, which may be the overlay's."""
     assert start(stack())["node-ip-address"] == "$POD_IP"

@@ -57,6 +57,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     *((image(f"e@{bad}"), "images.engine", "whole digest") for bad in (DIGEST[:-1], DIGEST.upper(), "md5:" + "0" * 32)),
     (image("e:" + "x" * 129), "images.engine", "has to be an image"),
+    *((image(bad), "images.engine", f"imagetools inspect {bad}`") for bad in ("e", "e:1", "r.example:5000/t/e:latest")),
     ({"images": {**IMAGES, "pullSecret": "My_Secret"}}, "images.pullSecret", "DNS name"),
     *((local(bad), "weights.path", "absolute path") for bad in ("models", "~/models", "/a/../b", "/..", "/a\n")),
     (local("/models/"), "weights.path", "write /models,"),
@@ -107,12 +108,8 @@ TAKEN: list[dict[str, Any]] = [
         image(good)
         for good in (
             *(
-                "engine",
-                "engine:1.2_A-b",
-                "team/engine",
-                "registry:5000/path:tag",
-                "127.0.0.1:5000/a/b",
-                "[::1]:5000/a",
+                f"{name}@{DIGEST}"
+                for name in ("engine", "engine:1.2_A-b", "team/engine", "127.0.0.1:5000/a/b", "[::1]:5000/a")
             ),
             *(f"registry:5000/path:tag@{DIGEST}", f"r.example/a__b/c--d/e.f@{DIGEST}", "e@sha512:" + "0" * 128),
         )
