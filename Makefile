@@ -57,6 +57,18 @@ results: tools ## Copy the runs of a stack on Kubernetes here; follow the one th
 scenarios: tools ## List the benchmark scenarios
 	@.venv/bin/python -m benchmarks scenarios
 
+##@ Images
+.PHONY: images image-digests
+images: tools ## Build TARGETS="rocm benchmark" with docker buildx, every version from versions.toml (PUSH=1 pushes)
+	@arguments=$$(mktemp --suffix .json)
+	trap 'rm -f "$$arguments"' EXIT
+	.venv/bin/python -m tools.images arguments > "$$arguments"
+	docker buildx bake --file docker/docker-bake.hcl --file "$$arguments" $(if $(filter-out 0,$(PUSH)),--push,--load) \
+		$(or $(TARGETS),rocm benchmark)
+
+image-digests: tools ## Ask the registries for the digests of the base images, and write them into versions.toml
+	@.venv/bin/python -m tools.images digests --write
+
 ##@ Toolchain
 .PHONY: toolchain toolchain-base toolchain-cluster toolchain-benchmark tools doctor env lock prune
 toolchain: toolchain-base ## Find or build Pulumi and its Kubernetes provider, the Python environments, the system library
@@ -87,7 +99,7 @@ lock: tools ## Resolve requirements/*.txt again from versions.toml
 	@.venv/bin/python -m tools.lock
 
 ##@ Test
-.PHONY: test compile-meanwhile lint types test-first test-fast test-unit test-engine test-cluster test-local
+.PHONY: test compile-meanwhile lint types test-first test-fast test-unit test-engine test-cluster test-local test-images
 test: toolchain-base compile-meanwhile lint test-first test-cluster ## Everything that can be tested here
 
 # Engines that load, and loads that run, leave a core free for much of the time. The cluster tier needs both.
@@ -121,6 +133,9 @@ test-engine: toolchain-base ## The real Pulumi engine, from the shell; what Ray 
 test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
 	@$(ENTER)
 	.venv/bin/python -m pytest -v tests/cluster -n 3 --dist loadfile --no-loadscope-reorder
+
+test-images: tools ## Build the images with BuildKit, on stand-ins for what no registry gives here (root, runc, debootstrap)
+	@.venv/bin/python -m pytest -v tests/images
 
 test-local: toolchain-base ## Real Ray Serve, vLLM and NIXL on this machine's CPU, deployed by Pulumi, measured by AIPerf
 	@$(ENTER)

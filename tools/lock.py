@@ -19,6 +19,8 @@ from tools.toolchain.process import work
 from tools.toolchain.versions import ROOT, versions
 
 REQUIREMENTS = ROOT / "requirements"
+# Distributions that differ between a build for CUDA or CPU and one for ROCm, or exist for one of them only.
+_ACCELERATOR = re.compile(r"(torch|triton|nvidia-|cuda-|nixl|vllm|flashinfer|xgrammar$|numba$|llvmlite$)")
 _NAME = re.compile(r"^(?P<name>[A-Za-z0-9_.-]+)(?P<extras>\[[^\]]*\])?$")
 
 
@@ -81,6 +83,17 @@ def compile_set(requirement_set: str, *, upgrade: bool) -> None:
     say(requirement_set, f"{body.count('==')} pins in {target.relative_to(ROOT)} ({watch})")
 
 
+def write_engine_constraints() -> None:
+    """The versions that the ROCm image may take: what ran on CPU, where it is not the accelerator's own.
+
+    Its own wheels come from an index that cannot be resolved everywhere, so that image has no lock file.
+    """
+    pinned = re.findall(r"^([A-Za-z0-9_.-]+)==([^ ;\\]+)", (REQUIREMENTS / "runtime-cpu.txt").read_text(), re.MULTILINE)
+    lines = [f"{name}=={version}" for name, version in pinned if not _ACCELERATOR.match(name)]
+    header = "# Written by `make lock` from runtime-cpu.txt: what is not the accelerator's own. Do not edit.\n"
+    (REQUIREMENTS / "engine-constraints.txt").write_text(header + "\n".join(lines) + "\n", encoding="utf-8")
+
+
 def _write(path: Path, lines: list[str]) -> Path:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
@@ -100,6 +113,7 @@ def main() -> int:
             if name not in known:
                 raise ToolchainError("lock", f"no requirements/{name}.in", f"choose from {', '.join(known)}")
             compile_set(name, upgrade=arguments.upgrade)
+        write_engine_constraints()
     except ToolchainError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -64,7 +64,7 @@ def control_plane() -> tuple[GoProgram, ...]:
 
 def every() -> tuple[GoProgram, ...]:
     """All of them."""
-    return (pulumi(), kubernetes_provider(), *control_plane())
+    return (pulumi(), kubernetes_provider(), *control_plane(), *image_builders())
 
 
 def _etcd() -> GoProgram:
@@ -126,4 +126,22 @@ def _ray_operator() -> GoProgram:
         usual_time="1 to 3 min",
         module=pins["module"],
         assets=(Asset("crds/", ("config/crd/bases/*.yaml",)),),
+    )
+
+
+@cache
+def image_builders() -> tuple[GoProgram, ...]:
+    """BuildKit and buildx: images without a Docker daemon."""
+    buildkit, buildx = versions()["buildkit"], versions()["buildx"]
+    programs = (("buildkitd", buildkit, "buildkit", "5 to 8 min"), ("buildctl", buildkit, "buildkit", "20 s"))
+    return tuple(
+        GoProgram(
+            name=name,
+            item=name,
+            version=pins["version"],
+            module_dir=_MODULES / folder,
+            package=f"{pins['module']}/cmd/{name}",
+            usual_time=usual_time,
+        )
+        for name, pins, folder, usual_time in (*programs, ("buildx", buildx, "buildx", "6 to 9 min"))
     )

@@ -1,0 +1,5 @@
+"""A stand-in for Triton."""
+
+from importlib.metadata import version
+
+__version__ = version("triton")

@@ -1,0 +1,75 @@
+"""docker/split_layers.py: a directory in parts that are, copied over each other, the directory again."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.shell import ROOT
+
+SCRIPT = ROOT / "docker" / "split_layers.py"
+
+
+def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    source = tmp_path / "opt" / "rocm-7"
+    for name, size in (("bin/tool", 600_000), ("lib/a.so.1", 700_000), ("lib/deep/b.dat", 300_000), ("z", 500_000)):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes(os.urandom(size))
+    (source / "bin/tool").chmod(0o755)
+    (source / "lib/a.so").symlink_to("a.so.1")
+    (source / "lib64").symlink_to("lib")
+    (source / "lib/deep").chmod(0o750)
+    for gpu in ("gfx942", "gfx1100"):
+        (source / "lib" / f"kernels-{gpu}.co").write_bytes(b"x" * 200_000)
+    return source
+
+
+def listing(root: Path) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for path in sorted(root.rglob("*")):
+        content = path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else None
+        found[str(path.relative_to(root))] = (content, path.lstat().st_mode)
+    return found
+
+
+def test_the_parts_together_are_the_directory(source: Path, tmp_path: Path) -> None:
+    parts = tmp_path / "layers"
+    done = run(source, parts, "--as", "/opt/rocm", "--parts", 4, "--limit-mb", 1)
+    assert done.returncode == 0, done.stderr
+    assert sorted(part.name for part in parts.iterdir()) == ["0", "1", "2", "3"]
+    for part in parts.iterdir():
+        size = sum(path.lstat().st_size for path in part.rglob("*") if path.is_file() and not path.is_symlink())
+        assert size <= 1_000_000
+        assert f"{part}: " in done.stdout
+    together = tmp_path / "image"
+    for part in sorted(parts.iterdir()):
+        subprocess.run(["cp", "-a", f"{part}/.", together], check=True)
+    assert listing(together / "opt" / "rocm") == listing(source)
+
+
+def test_kernels_for_other_gpus_stay_behind(source: Path, tmp_path: Path) -> None:
+    done = run(source, tmp_path / "layers", "--parts", 4, "--limit-mb", 1, "--only-gpu", "gfx942")
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / "layers").rglob("*")}
+    assert "kernels-gfx942.co" in names
+    assert "kernels-gfx1100.co" not in names
+    assert {"tool", "z", "lib64"} <= names
+
+
+def test_what_does_not_fit_fails_the_build_in_one_line(source: Path, tmp_path: Path) -> None:
+    too_few = run(source, tmp_path / "layers", "--parts", 2, "--limit-mb", 1)
+    assert too_few.returncode == 1
+    assert "parts of 1,000,000, not 2" in too_few.stderr
+    (source / "huge").write_bytes(b"x" * 1_000_001)
+    too_large = run(source, tmp_path / "layers", "--parts", 9, "--limit-mb", 1)
+    assert too_large.returncode == 1
+    assert "huge has 1,000,001 bytes" in too_large.stderr
+    assert "Traceback" not in too_few.stderr + too_large.stderr
+    assert not (tmp_path / "layers").exists()
