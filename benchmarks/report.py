@@ -64,7 +64,7 @@ def write_report(run: RunDirectory) -> Path:
         missing=[rate for rate in run.scenario.rates if run.finished(rate) is None],
         drawings=[layout(chart) for chart in charts(run, results)],
         size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
-        run_findings=check_run(run.target, run.scenario, run.priming()),
+        run_findings=check_run(run.target, run.scenario, run.priming(), run.info.image),
         checks=_check_rows(results),
         moved=rows(results, _rates),
         faulty=[result.rate for result in results if any(f.outcome == "fault" for f in result.findings)],

@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks import preflight, run_directory
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import WATCHED, all_counted, prove_kv
+from benchmarks.image_content import image_content
 from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf
 from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
 from benchmarks.nic_counters import NicBytes, increase, read_nics
@@ -49,6 +50,7 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
         argv=sys.argv,
         tools={"aiperf": version, "python": platform.python_version()},
         commit=own_commit(),
+        image=image_content(scrape_target(target)) if target.has_metrics else {},
     )
     return run_directory.create(results, info, target, scenario)
 

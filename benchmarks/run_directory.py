@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from benchmarks.errors import BenchmarkError, first_problem
 from benchmarks.evidence import KvProof
@@ -31,7 +31,11 @@ PRIMING = "priming.json"
 
 
 class RunInfo(BaseModel):
-    """How a run was made. `tools` maps a program to its version; `commit` is the benchmark's own, if known."""
+    """How a run was made. `tools` maps a program to its version; `commit` is the benchmark's own, if known.
+
+    `image`: component -> versions that the engines' images were found to have when they were built, one unless engines
+    differ; empty where engines run without an image of ours, or tell no metrics.
+    """
 
     format: Literal[1] = 1
     run_id: str
@@ -39,6 +43,7 @@ class RunInfo(BaseModel):
     argv: list[str]
     tools: dict[str, str]
     commit: str = ""
+    image: dict[str, list[str]] = Field(default_factory=dict)
 
 
 class RateResult(BaseModel):

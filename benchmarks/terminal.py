@@ -37,7 +37,7 @@ class Progress(StatusLine):
 
 def all_findings(run: RunDirectory) -> list[tuple[str, Finding]]:
     """Every finding of a run with what it is about: `run` or a rate."""
-    findings = [("run", finding) for finding in check_run(run.target, run.scenario, run.priming())]
+    findings = [("run", finding) for finding in check_run(run.target, run.scenario, run.priming(), run.info.image)]
     for result in run.results():
         findings += [(f"{result.rate:g} req/s", finding) for finding in result.findings]
     return findings

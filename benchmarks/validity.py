@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel
 
 from benchmarks.evidence import KvProof
+from benchmarks.image_content import deviations
 from benchmarks.priming import Priming
 from benchmarks.records import Request
 from benchmarks.scenario import Scenario
@@ -53,9 +54,12 @@ def check_rate(
     ]
 
 
-def check_run(target: Target, scenario: Scenario, priming: Priming | None) -> list[Finding]:
-    """Checks that hold for a whole run. `priming` is None when the service was not woken."""
+def check_run(
+    target: Target, scenario: Scenario, priming: Priming | None, image: Mapping[str, list[str]]
+) -> list[Finding]:
+    """Checks that hold for a whole run. `priming` is None when the service was not woken; `image` as in RunInfo."""
     return [
+        *_image(target, image),
         _priming(priming),
         _finding("weights", "note", "dummy weights: latency only, the answers mean nothing")
         if target.deployment.dummy_weights
@@ -64,6 +68,13 @@ def check_run(target: Target, scenario: Scenario, priming: Priming | None) -> li
         if scenario.seed == "per-run"
         else _finding("seed", "note", f"fixed seed {scenario.seed}: a second run hits the server's prefix cache"),
     ]
+
+
+def _image(target: Target, image: Mapping[str, list[str]]) -> list[Finding]:
+    if not image:  # a Ray cluster without our image; the target's versions are then what its checkout pins
+        return []
+    wrong = deviations(target.versions, image)
+    return [_finding("image", "fault" if wrong else "ok", "; ".join(wrong) or "the engines' image is as pinned")]
 
 
 def _priming(priming: Priming | None) -> Finding:

@@ -11,7 +11,7 @@ from typing import Any
 from ray import serve
 from ray.llm._internal.common.callbacks.base import CallbackBase
 
-from serving.replica import kv_counters
+from serving.replica import kv_counters, stack_info
 
 
 class ReplicaCallback(CallbackBase):
@@ -32,6 +32,7 @@ class ReplicaCallback(CallbackBase):
         runtime_env = self.ctx.runtime_env or {}
         runtime_env["env_vars"] = {**runtime_env.get("env_vars", {}), **variables}
         self.ctx.runtime_env = runtime_env
+        stack_info.install()
         if "kv_transfer_config" in self.llm_config.engine_kwargs:
             kv_counters.install(
                 deployment=context.deployment,

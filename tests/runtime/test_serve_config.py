@@ -238,6 +238,14 @@ def test_counters_say_whose_they_are(started: Config) -> None:
     assert tags == {(f"Prefill:{REPLICA_CASES[first]['model']}", "prefill-0", allowed)}
 
 
+def test_replicas_say_what_their_image_has(started: Config) -> None:
+    """Exported as one series for each component, once, however many replicas started in that process."""
+    told = [sample for sample in started["metrics"] if sample["name"] == "ray_pd_stack_info_total"]
+    found = {(s["labels"]["component"], s["labels"]["version"], s["value"]) for s in told}
+    assert found == {("vllm", "0.18+rocm700", 1.0), ("ucx_commit", "da3fac2", 1.0)}
+    assert len(told) == 2
+
+
 def test_idle_nixl_agent_leaves_the_core_to_others() -> None:
     """Measured on a busy machine: 0.01 to 0.02 of a core with the plugin, 0.4 to 0.6 without; idle, 0.8 to 1."""
     delay = load_stack("local-pd-1p1d").platform_.environment[DELAY_VARIABLE]

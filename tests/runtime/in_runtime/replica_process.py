@@ -26,6 +26,7 @@ from vllm.config import KVTransferConfig, VllmConfig
 from vllm.distributed.kv_transfer.kv_connector.v1.nixl_connector import NixlKVConnectorStats, NixlPromMetrics
 from vllm.v1.metrics.ray_wrappers import RayKVConnectorPrometheus
 
+from serving.replica import stack_info
 from serving.serve_config import deployment_name, llm_config
 from serving.stack import Stack, parse_stack
 from serving.topology import Role
@@ -34,6 +35,7 @@ from serving.topology import Role
 BYTES = [131072] * 4 + [262144] * 2 + [393216, 786432]
 DESCRIPTORS = [8] * 4 + [16] * 2 + [24, 48]
 SECONDS = [0.25] * 8
+IMAGE = {"vllm": "0.18+rocm700", "ucx_commit": "da3fac2"}
 METRICS_WAIT_S = 90  # Ray's agent starts in seconds; a busy machine may take longer
 
 
@@ -109,6 +111,9 @@ def main(cases: Path, results: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    # No image here; in one, the callback finds this in /etc.
+    stack_info.STACK_FILE = results.with_name("pd-stack.json")
+    stack_info.STACK_FILE.write_text(json.dumps({"found": IMAGE}))
     with own_ray(metrics_port=port):
         replicas: dict[str, list[dict[str, Any]]] = {}
         for name, stack in sorted(stacks.items(), key=lambda item: item[1].topology_.disaggregated):

@@ -94,14 +94,14 @@ def test_what_cannot_be_seen_is_no_ok() -> None:
 def test_dummy_weights_are_stated(dummy: bool, outcome: str) -> None:
     data = target_data("http://127.0.0.1:1")
     data["deployment"]["dummy_weights"] = dummy
-    findings = check_run(Target.model_validate(data), Scenario.model_validate(scenario_data()), AWAKE)
+    findings = check_run(Target.model_validate(data), Scenario.model_validate(scenario_data()), AWAKE, {})
     outcomes = {finding.id: finding.outcome for finding in findings}
     assert outcomes == {"priming": "ok", "weights": outcome, "seed": "ok"}
 
 
 def test_a_fixed_seed_is_stated() -> None:
     target = Target.model_validate(target_data("http://127.0.0.1:1"))
-    findings = check_run(target, Scenario.model_validate(scenario_data(seed=3)), AWAKE)
+    findings = check_run(target, Scenario.model_validate(scenario_data(seed=3)), AWAKE, {})
     assert any(finding.id == "seed" and finding.outcome == "note" for finding in findings)
 
 
