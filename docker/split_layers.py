@@ -45,8 +45,8 @@ def plan(source: Path, parts: int, limit: int, only_gpu: str = "") -> list[list[
     return planned + [[] for _ in range(parts - len(planned))]
 
 
-def split(source: Path, destination: Path, place: Path, planned: list[list[Path]]) -> None:
-    """Copy each part of `source` to DESTINATION/NUMBER/PLACE; modes and times are kept."""
+def split(source: Path, destination: Path, place: Path, planned: list[list[Path]], *, move: bool) -> None:
+    """Copy, or move, each part of `source` to DESTINATION/NUMBER/PLACE; modes and times are kept."""
     for number, part in enumerate(planned):
         root = destination / str(number)
         root.mkdir(parents=True)
@@ -57,7 +57,10 @@ def split(source: Path, destination: Path, place: Path, planned: list[list[Path]
                 if not made.exists():
                     made.mkdir(parents=True)
                     shutil.copystat(source / parent, made)
-            shutil.copy2(source / file, target, follow_symlinks=False)
+            if move:
+                (source / file).rename(target)
+            else:
+                shutil.copy2(source / file, target, follow_symlinks=False)
 
 
 def main() -> int:
@@ -71,15 +74,17 @@ def main() -> int:
     parser.add_argument(
         "--only-gpu", default="", help="leave out files that name other GPU targets, for example gfx942"
     )
+    parser.add_argument("--move", action="store_true", help="take the files away from SOURCE: half the disk")
     arguments = parser.parse_args()
     try:
         planned = plan(arguments.source, arguments.parts, arguments.limit_mb * 10**6, arguments.only_gpu)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    split(arguments.source, arguments.destination, arguments.place or arguments.source, planned)
-    for number, part in enumerate(planned):
-        size = sum((arguments.source / file).lstat().st_size for file in part)
+    sizes = [sum((arguments.source / file).lstat().st_size for file in part) for part in planned]
+    place = arguments.place or arguments.source
+    split(arguments.source, arguments.destination, place, planned, move=arguments.move)
+    for number, (part, size) in enumerate(zip(planned, sizes, strict=True)):
         print(f"{arguments.destination}/{number}: {len(part):,} files, {size / 1e6:,.0f} MB")
     return 0
 

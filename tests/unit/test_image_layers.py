@@ -39,10 +39,12 @@ def listing(root: Path) -> dict[str, object]:
     return found
 
 
-def test_the_parts_together_are_the_directory(source: Path, tmp_path: Path) -> None:
-    parts = tmp_path / "layers"
-    done = run(source, parts, "--as", "/opt/rocm", "--parts", 4, "--limit-mb", 1)
+@pytest.mark.parametrize("move", [False, True])
+def test_the_parts_together_are_the_directory(source: Path, tmp_path: Path, move: bool) -> None:
+    parts, whole = tmp_path / "layers", listing(source)
+    done = run(source, parts, "--as", "/opt/rocm", "--parts", 4, "--limit-mb", 1, *(["--move"] if move else []))
     assert done.returncode == 0, done.stderr
+    assert (source / "z").exists() is not move
     assert sorted(part.name for part in parts.iterdir()) == ["0", "1", "2", "3"]
     for part in parts.iterdir():
         size = sum(path.lstat().st_size for path in part.rglob("*") if path.is_file() and not path.is_symlink())
@@ -51,7 +53,7 @@ def test_the_parts_together_are_the_directory(source: Path, tmp_path: Path) -> N
     together = tmp_path / "image"
     for part in sorted(parts.iterdir()):
         subprocess.run(["cp", "-a", f"{part}/.", together], check=True)
-    assert listing(together / "opt" / "rocm") == listing(source)
+    assert listing(together / "opt" / "rocm") == whole
 
 
 def test_kernels_for_other_gpus_stay_behind(source: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class BuildKit:
         """
         command: list[str | Path] = [self._programs["buildx"], "bake", "--builder", _BUILDER, "--progress", "plain"]
         command += ["--allow", "fs=*", "--file", _BAKE_FILE, "--file", arguments]
-        command += ["--set", f"{target}.output=type=oci,tar=false,dest={layout}", target]
+        command += ["--set", f"{target}.output=type=oci,tar=false,compression=uncompressed,dest={layout}", target]
         return subprocess.run(command, cwd=ROOT, env=self.environment(), capture_output=True, text=True, check=False)
 
     def create_builder(self) -> None:
