@@ -62,12 +62,12 @@ scenarios: tools ## List the benchmark scenarios
 images: tools ## Build TARGETS="rocm benchmark" with docker buildx, every version from versions.toml (PUSH=1 pushes)
 	@arguments=$$(mktemp --suffix .json)
 	trap 'rm -f "$$arguments"' EXIT
-	.venv/bin/python -m tools.images arguments > "$$arguments"
+	.venv/bin/python -m tools.image_builder.arguments print > "$$arguments"
 	docker buildx bake --file docker/docker-bake.hcl --file "$$arguments" $(if $(filter-out 0,$(PUSH)),--push,--load) \
 		$(or $(TARGETS),rocm benchmark)
 
 image-digests: tools ## Ask the registries for the digests of the base images, and write them into versions.toml
-	@.venv/bin/python -m tools.images digests --write
+	@.venv/bin/python -m tools.image_builder.arguments digests --write
 
 ##@ Toolchain
 .PHONY: toolchain toolchain-base toolchain-cluster toolchain-benchmark tools doctor env lock prune

@@ -11,10 +11,10 @@ ENV UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
 RUN pip install --no-cache-dir "uv==${UV_VERSION}" \
     && uv venv --python "${PYTHON_VERSION}" /opt/aiperf && uv venv --python "${PYTHON_VERSION}" /opt/venv
 RUN --mount=type=bind,source=requirements,target=/requirements \
-    uv pip install --no-cache --require-hashes --compile-bytecode --python /opt/aiperf/bin/python \
-       --requirements /requirements/benchmark.txt \
-    && uv pip install --no-cache --require-hashes --compile-bytecode --python /opt/venv/bin/python \
-       --requirements /requirements/benchmark-image.txt
+    uv pip sync --no-cache --require-hashes --compile-bytecode --python /opt/aiperf/bin/python \
+       /requirements/benchmark.txt \
+    && uv pip sync --no-cache --require-hashes --compile-bytecode --python /opt/venv/bin/python \
+       /requirements/benchmark-image.txt
 # This package lies beside the environment, so that a change of it changes one small layer.
 RUN echo /opt/pd-mi325x > /opt/venv/lib/python${PYTHON_VERSION}/site-packages/pd-mi325x.pth
 

@@ -14,7 +14,7 @@ ARG LAYER_LIMIT_MB
 # so that a change of it changes one small layer. In parts, as registries refuse large layers; moved, as it is 9 GB.
 RUN --mount=type=bind,source=requirements/runtime-cpu.txt,target=/runtime-cpu.txt \
     --mount=type=bind,source=docker/split_layers.py,target=/split_layers.py \
-    uv pip install --no-cache --require-hashes --compile-bytecode --requirements /runtime-cpu.txt \
+    uv pip sync --no-cache --require-hashes --compile-bytecode /runtime-cpu.txt \
     && echo /opt/pd-mi325x > /opt/venv/lib/python${PYTHON_VERSION}/site-packages/pd-mi325x.pth \
     && python /split_layers.py /opt/venv /layers/venv --parts 4 --limit-mb "${LAYER_LIMIT_MB}" --move
 

@@ -1,4 +1,4 @@
-// The images. Every argument comes from versions.toml: `python -m tools.images arguments` writes them as a second bake
+// The images. Every argument comes from versions.toml: `python -m tools.image_builder.arguments print` writes them as a second bake
 // file, which `make images` passes; so `docker buildx bake` alone says which are missing.
 variable "TAG" { default = "local" }
 variable "REGISTRY" { default = "pd-mi325x" }

@@ -50,7 +50,7 @@ ARG WHEEL_PLATFORM
 ENV VIRTUAL_ENV=/opt/rixl-build PATH=/opt/rixl-build/bin:${PATH}
 RUN --mount=type=bind,source=requirements/rixl-build.txt,target=/rixl-build.txt \
     uv venv --python "${PYTHON_VERSION}" "${VIRTUAL_ENV}" \
-    && uv pip install --no-cache --require-hashes --requirements /rixl-build.txt
+    && uv pip sync --no-cache --require-hashes /rixl-build.txt
 # build-wheel.sh reads _ucx_install_dir and sets it nowhere; without it RIXL is built without its UCX plugin. Its default
 # platform, manylinux_2_39, is a newer glibc than that of this image.
 WORKDIR /source
@@ -88,9 +88,9 @@ ARG VLLM_VERSION
 ARG VLLM_INDEX
 # The index has vLLM, and the torch that it was built with; uv takes a name from the first index that has it. On another
 # Python it would have nothing, and PyPI's vLLM is for CUDA.
-RUN --mount=type=bind,source=requirements,target=/requirements \
-    uv pip install --no-cache --extra-index-url "${VLLM_INDEX}" --constraints /requirements/engine-constraints.txt \
-       "vllm==${VLLM_VERSION}" "ray[serve]==${RAY_VERSION}" --requirements /requirements/engine-extra.txt
+RUN --mount=type=bind,source=docker,target=/docker \
+    uv pip install --no-cache --extra-index-url "${VLLM_INDEX}" --constraints /docker/rocm-constraints.txt \
+       "vllm==${VLLM_VERSION}" "ray[serve]==${RAY_VERSION}" --requirements /docker/rocm-extra.txt
 # After vLLM, which asks for another Triton; nothing is resolved from here on.
 RUN --mount=type=bind,from=triton,source=/wheels,target=/triton \
     --mount=type=bind,from=rixl,source=/wheels,target=/rixl \

@@ -83,7 +83,7 @@ def compile_set(requirement_set: str, *, upgrade: bool) -> None:
     say(requirement_set, f"{body.count('==')} pins in {target.relative_to(ROOT)} ({watch})")
 
 
-def write_engine_constraints() -> None:
+def write_rocm_constraints() -> None:
     """The versions that the ROCm image may take: what ran on CPU, where it is not the accelerator's own.
 
     Its own wheels come from an index that cannot be resolved everywhere, so that image has no lock file.
@@ -91,7 +91,7 @@ def write_engine_constraints() -> None:
     pinned = re.findall(r"^([A-Za-z0-9_.-]+)==([^ ;\\]+)", (REQUIREMENTS / "runtime-cpu.txt").read_text(), re.MULTILINE)
     lines = [f"{name}=={version}" for name, version in pinned if not _ACCELERATOR.match(name)]
     header = "# Written by `make lock` from runtime-cpu.txt: what is not the accelerator's own. Do not edit.\n"
-    (REQUIREMENTS / "engine-constraints.txt").write_text(header + "\n".join(lines) + "\n", encoding="utf-8")
+    (ROOT / "docker" / "rocm-constraints.txt").write_text(header + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _write(path: Path, lines: list[str]) -> Path:
@@ -113,7 +113,7 @@ def main() -> int:
             if name not in known:
                 raise ToolchainError("lock", f"no requirements/{name}.in", f"choose from {', '.join(known)}")
             compile_set(name, upgrade=arguments.upgrade)
-        write_engine_constraints()
+        write_rocm_constraints()
     except ToolchainError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

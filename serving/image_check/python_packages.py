@@ -29,7 +29,7 @@ def check_distributions(version_set: dict[str, Any], found: Found) -> Iterator[s
         if wanted := version_set.get(component):
             name = names.get(component, component)
             installed = found[component] = _version(name)
-            # A pin without local part (`2.10.0`) takes any build of that version.
+            # A pin without local part takes any build of that version.
             same = installed == wanted or ("+" not in wanted and installed.partition("+")[0] == wanted)
             if not same:
                 yield f"{name} is {installed or 'not installed'}, {wanted} is pinned"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.images import stand_in_sources
-from tools import images
+from tools.image_builder import arguments as images
 from tools.image_builder import base_image, buildkit
 from tools.image_builder.buildkit import BuildKit
 from tools.image_builder.oci_layout import with_layer

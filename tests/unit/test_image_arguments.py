@@ -11,7 +11,7 @@ import pytest
 
 from serving.versions import versions
 from tests.shell import ROOT
-from tools import images
+from tools.image_builder import arguments as images
 from tools.toolchain.errors import ToolchainError
 
 DOCKERFILES = {path.name.removesuffix(".Dockerfile"): path for path in (ROOT / "docker").glob("*.Dockerfile")}

@@ -122,7 +122,7 @@ def searched_files() -> list[Path]:
     names = [name for name in listing.split("\0") if name]
     # Lock files are generated from versions.toml (tested above). A decision record says what was true on its date.
     generated = re.compile(
-        r"versions\.toml|requirements/[^/]*\.txt|tools/[^/]*/go\.(mod|sum)|docs/decisions/.*|shared/.*"
+        r"versions\.toml|requirements/[^/]*\.txt|docker/rocm-constraints\.txt|tools/[^/]*/go\.(mod|sum)|docs/decisions/.*|shared/.*"
     )
     return [ROOT / name for name in names if not generated.fullmatch(name) and (ROOT / name).is_file()]
 
@@ -141,3 +141,13 @@ def test_no_version_stands_anywhere_else() -> None:
             if (match := pattern.search(line))
         ]
     assert not copies, "say `the pinned Ray` and the like, or read versions.toml:\n" + "\n".join(copies)
+
+
+def test_the_rocm_image_takes_what_ran_on_cpu_where_it_is_not_the_accelerators() -> None:
+    """Ray refuses later releases of some: the ROCm image, which has no lock file, may not take them either."""
+    constraints = (ROOT / "docker" / "rocm-constraints.txt").read_text()
+    locked = (ROOT / "requirements" / "runtime-cpu.txt").read_text()
+    lines = [line for line in constraints.splitlines() if not line.startswith("#")]
+    assert all(re.search(rf"^{re.escape(line)}( |$)", locked, re.MULTILINE) for line in lines)
+    assert any(line.startswith("fastapi==") for line in lines)
+    assert not [line for line in lines if line.startswith(("torch", "nvidia", "triton", "vllm", "nixl"))]

@@ -109,7 +109,7 @@ def cronjob() -> dict[str, Any]:
         "topology": "agg-2",
         "scenario": "qwen-16k-1k",
         "cluster": {"provider": "doks"},
-        "images": {"engine": "e:1", "benchmark": "b:1", "pullSecret": "registry"},
+        "images": {**{name: f"{name}@sha256:{'1' * 64}" for name in ("engine", "benchmark")}, "pullSecret": "registry"},
     }
     metadata = {"name": "benchmark", "namespace": "llm", "uid": "1234"}
     return {"metadata": metadata, "spec": cron_job_spec(parse_stack(values), "agg-2", "Qwen/Qwen3")}
@@ -135,7 +135,7 @@ def test_the_reader_sees_the_volume_and_may_not_write(cronjob: dict[str, Any]) -
     spec, pod = reader["spec"], cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert spec["volumes"] == [{"name": "results", "persistentVolumeClaim": {"claimName": "results", "readOnly": True}}]
     assert spec["containers"][0]["volumeMounts"] == [{"name": "results", "mountPath": "/results", "readOnly": True}]
-    assert spec["containers"][0]["image"] == "b:1"
+    assert spec["containers"][0]["image"] == f"benchmark@sha256:{'1' * 64}"
     for same in ("securityContext", "nodeSelector", "imagePullSecrets", "automountServiceAccountToken"):
         assert spec[same] == pod[same]
     assert "env" not in spec["containers"][0]

@@ -36,7 +36,7 @@ class StandInImage:
         self.module("vllm/_rocm_C.py", "")
         self.module("rixl/__init__.py", "")
         self.module("rixl/_api.py", _RIXL)
-        for name, version in (("ray", ROCM["ray"]), ("vllm", ROCM["vllm"]), ("rixl", "0.8.0")):
+        for name, version in (("ray", ROCM["ray"]), ("vllm", ROCM["vllm"]), ("rixl", "0.8")):
             self.distribution(name, version)
         self.ucx_info()
         modules = self.ucx / "lib" / "ucx"

@@ -14,8 +14,11 @@ from serving.replica.nixl_progress import DELAY_VARIABLE
 from serving.stack_files import ROOT
 
 OWN_DEPENDENCIES = {"pydantic", "pyyaml", "typer"}
-# These two run where Ray and vLLM are, and are tested there (tests/runtime).
-ELSEWHERE = ("serving.replica.callback", "serving.replica.kv_counters", "serving.rehearsal_model")
+# These run where Ray and vLLM are, and are tested there (tests/runtime).
+ELSEWHERE = (
+    *("serving.replica.callback", "serving.replica.kv_counters", "serving.replica.stack_info"),
+    "serving.rehearsal_model",
+)
 LIST_IMPORTS = """
 import importlib, json, pkgutil, sys
 before = set(sys.modules)

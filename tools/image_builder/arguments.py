@@ -1,6 +1,6 @@
-"""`python -m tools.images`: what docker-bake.hcl does not say itself, all of it from versions.toml.
+"""`python -m tools.image_builder.arguments`: what docker-bake.hcl does not say itself, all of it from versions.toml.
 
-arguments: a second bake file with every build argument. digests: ask the registries for those of the base images.
+print: a second bake file with every build argument. digests: ask the registries for those of the base images.
 """
 
 import json
@@ -78,8 +78,8 @@ def bake_file() -> dict[str, Any]:
     return {"target": {f"{name}-arguments": {"args": args} for name, args in build_arguments().items()}}
 
 
-@app.command()
-def arguments() -> None:
+@app.command("print")
+def print_arguments() -> None:
     """Print the second bake file, JSON."""
     typer.echo(json.dumps(bake_file(), indent=2))
 
