@@ -3,7 +3,7 @@
 import functools
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,13 +30,13 @@ class Build:
     _built: dict[str, Path] = field(default_factory=dict)
 
     def run(
-        self, target: str, contexts: dict[str, str] | None = None, **arguments: str
+        self, target: str, *, contexts: Mapping[str, str] | None = None, arguments: Mapping[str, str] | None = None
     ) -> "tuple[subprocess.CompletedProcess[str], Path]":
         """Bake one target, with these arguments changed; what it said, and where its image would be."""
         file = self.folder / f"arguments-{len(list(self.folder.iterdir()))}.json"
         bake = json.loads(json.dumps(self.arguments))
         inherited = bake["target"][f"{target}-arguments"]
-        inherited["args"] |= arguments
+        inherited["args"] |= arguments or {}
         inherited["contexts"] = {**self.contexts, **(contexts or {})}
         file.write_text(json.dumps(bake))
         layout = file.with_suffix(".layout")

@@ -62,7 +62,7 @@ def test_no_debug_tool_is_in_it(root: Path) -> None:
     ],
 )
 def test_another_version_or_a_layer_too_large_fails_the_build(build: Build, change: dict[str, str], line: str) -> None:
-    done, layout = build.run("rocm", **change)
+    done, layout = build.run("rocm", arguments=change)
     assert done.returncode != 0
     assert re.search(line, done.stderr), done.stderr[-3000:]
     assert not (layout / "index.json").exists()
