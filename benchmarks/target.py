@@ -91,9 +91,10 @@ class Target(_Strict):
     metrics_service: str | None = Field(default=None, pattern=_NAME_OF_ALL)
     node_exporter_urls: list[str] = []
     node_exporter_service: str | None = Field(default=None, pattern=_NAME_OF_ALL)
-    fabric: Fabric | None = None
     deployment: Deployment
     kv: KvShape | None
+    # None: deployed by a version of this project that had no gate.
+    fabric: Fabric | None = None
     versions: dict[str, str]
     commit: str
 

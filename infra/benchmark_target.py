@@ -6,6 +6,7 @@ from typing import Any
 
 import pulumi
 
+from serving.fabric_plan import fabric_plan
 from serving.kv_bytes import kv_bytes_per_token
 from serving.serve_config import role_arguments
 from serving.stack import Stack
@@ -18,9 +19,11 @@ def benchmark_target(
     service_url: pulumi.Input[str],
     metrics_urls: pulumi.Input[list[str]] | None = None,
     metrics_service: str | None = None,
+    fabric: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The document that `python -m benchmarks run` takes (schema: benchmarks/target.py).
 
+    fabric: how far RDMA is proven (infra/rdma_gate.py); by default not at all, as on a Ray cluster.
     One of `metrics_urls` and `metrics_service`: the endpoints by name, or a name that resolves to all of them.
     """
     topology, platform, model = stack.topology_, stack.platform_, stack.model_
@@ -53,6 +56,7 @@ def benchmark_target(
             "engine": engine,
         },
         "kv": kv,
+        "fabric": fabric or {"gate": "none", "reason": fabric_plan(stack).reason},
         "versions": platform_versions(platform.name),
         "commit": _commit(),
     }

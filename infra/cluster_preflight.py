@@ -5,6 +5,7 @@ import pulumi
 from infra.cluster.access import KubernetesAccess
 from infra.fabric import resource_name
 from serving.cluster import StackCluster
+from serving.fabric_plan import fabric_plan
 from serving.stack import Stack
 
 # After a pool's nodes have joined, the device plugins still have to start before there are GPUs and NICs to ask for.
@@ -54,6 +55,7 @@ class ClusterPreflight(pulumi.CustomResource):
             "hostDevices": profile.host_devices,
             "nicClusterPolicy": bool(stack.nic_cluster_policy),
             "monitoring": stack.monitoring,
+            "inspectsFabric": fabric_plan(stack).inspect,
             "storageClass": profile.storage_class,
             "persistentVolume": stack.weights.mode == "nfs",
         }

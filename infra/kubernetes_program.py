@@ -1,4 +1,4 @@
-"""The order of things on Kubernetes: nodes, checks, namespace, network, operator, weights, service, benchmark."""
+"""The order of things on Kubernetes: nodes, checks, namespace, network, RDMA, operator, weights, service, benchmark."""
 
 from typing import Any
 
@@ -12,14 +12,17 @@ from infra.cluster.owned_by_stack import cluster_of_stack
 from infra.cluster_preflight import ClusterPreflight
 from infra.drift import heal_by_force
 from infra.fabric import fabric
+from infra.fabric_inspector import inspect_fabric
 from infra.kept_objects import KeptObjects, kept_of
 from infra.monitoring import monitoring
 from infra.namespace import check_stack_name, make_namespace
 from infra.ray_operator import ray_operator
 from infra.ray_service import deploy_ray_service, wait_for_it
+from infra.rdma_gate import rdma_gate
 from infra.still_there import still_there
 from infra.weights import weights
 from serving.cluster import DoksCluster, ExistingCluster, NodePoolStack, StackCluster
+from serving.fabric_plan import fabric_plan
 from serving.kubernetes_names import METRICS_PORT, METRICS_SERVICE, SERVE_PORT, SERVE_SERVICE
 from serving.stack import Stack
 
@@ -29,6 +32,7 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     name = pulumi.get_stack()
     check_stack_name(name, stack.namespace)
     namespace = stack.namespace or name
+    plan = fabric_plan(stack)
     access = _nodes(stack)
     preflight = ClusterPreflight("preflight", stack, name, namespace, access)
     kept = KeptObjects(
@@ -51,19 +55,28 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     )
     operator = _own_operator(stack, name, namespace, inside)
     loaded = weights(stack, name, namespace, inside)
-    ready = [*operator, *fabric(stack, name, namespace, inside), *loaded]
+    network = fabric(stack, name, namespace, inside)
+    facts, inspectors = inspect_fabric(stack, plan, name, namespace, access, inside)
+    after_network = pulumi.ResourceOptions(depends_on=[home, *network, *inspectors])
+    gate = rdma_gate(stack, plan, name, namespace, access, facts, after_network)
+    ready = [*operator, *network, *inspectors, gate, *loaded]
     service, exporter = deploy_ray_service(
-        stack, name, namespace, pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=ready))
+        stack,
+        name,
+        namespace,
+        facts,
+        gate,
+        pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=ready)),
     )
     watchers = monitoring(stack, name, namespace, inside)
 
     service_url = f"http://{SERVE_SERVICE}.{namespace}.svc:{SERVE_PORT}"
     metrics = f"http://{METRICS_SERVICE}.{namespace}.svc:{METRICS_PORT}/metrics"
-    target = benchmark_target(stack, service_url, metrics_service=metrics)
+    target = benchmark_target(stack, service_url, metrics_service=metrics, fabric=gate.for_benchmarks)
     # Gone before the weights: Kubernetes keeps a claim as long as any pod names it, one that has ended too.
     with_weights = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=loaded))
     job, template = benchmark_template(stack, name, target, with_weights, namespace)
-    wait_for_it(stack, namespace, access, service, [home, *ready, exporter, *watchers, template])
+    wait_for_it(stack, namespace, access, facts, service, [home, *ready, exporter, *watchers, template])
     pulumi.export("service_url", service_url)
     pulumi.export("benchmark", target)
     pulumi.export("benchmark_job", job)

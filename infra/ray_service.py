@@ -5,11 +5,14 @@ from typing import Any, cast
 import pulumi
 
 from infra.cluster.access import KubernetesAccess
+from infra.drift import healed_by_force
+from infra.fabric_inspector import FabricFacts, on_fabric
 from infra.still_there import objects_of
 from serving.kubernetes_names import RAY_SERVICE
-from serving.ray_cluster import metrics_service, ray_service
-from serving.serve_config import application
+from serving.ray_cluster import metrics_service, ray_cluster_spec, ray_service
+from serving.serve_config import application, serve_config
 from serving.stack import Stack
+from serving.yaml_text import yaml_text
 
 
 class RayServiceReady(pulumi.CustomResource):
@@ -22,9 +25,17 @@ class RayServiceReady(pulumi.CustomResource):
 
 
 def deploy_ray_service(
-    stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions
+    stack: Stack,
+    stack_name: str,
+    namespace: str,
+    facts: FabricFacts | None,
+    gate: pulumi.Resource,
+    opts: pulumi.ResourceOptions,
 ) -> tuple[pulumi.Resource, pulumi.Resource]:
-    """Register the RayService, and the service for its metrics."""
+    """Register the RayService, and the service for its metrics. facts: what the nodes tell, if they are asked.
+
+    gate: the RDMA gate, in `opts.depends_on`; where it has to be passed again, the RayService goes first.
+    """
     from pulumi_kubernetes.apiextensions import CustomResource
     from pulumi_kubernetes.core.v1 import Service
 
@@ -33,8 +44,13 @@ def deploy_ray_service(
         "ray-service",
         api_version=manifest["apiVersion"],
         kind=manifest["kind"],
-        metadata=manifest["metadata"],
-        spec=manifest["spec"],
+        metadata=healed_by_force(manifest["metadata"]),
+        # Piece by piece: what the nodes tell is not known in a first preview, and all else is shown in it.
+        spec={
+            **manifest["spec"],
+            "serveConfigV2": on_fabric(stack, facts, lambda told: yaml_text(serve_config(told))),
+            "rayClusterConfig": on_fabric(stack, facts, lambda told: ray_cluster_spec(told, stack_name)),
+        },
         opts=pulumi.ResourceOptions.merge(
             opts,
             pulumi.ResourceOptions(
@@ -42,6 +58,7 @@ def deploy_ray_service(
                 # Pulumi waits until the old pods are gone, and their GPUs free, before it makes the successor.
                 replace_on_changes=["spec.rayClusterConfig"],
                 delete_before_replace=True,
+                replace_with=[gate],  # its pods need the GPUs that engines hold
             ),
         ),
     )
@@ -52,7 +69,12 @@ def deploy_ray_service(
 
 
 def wait_for_it(
-    stack: Stack, namespace: str, access: KubernetesAccess, service: pulumi.Resource, objects: list[pulumi.Resource]
+    stack: Stack,
+    namespace: str,
+    access: KubernetesAccess,
+    facts: FabricFacts | None,
+    service: pulumi.Resource,
+    objects: list[pulumi.Resource],
 ) -> None:
     """Register the wait until the RayService `service` serves; `objects`: everything else in the namespace."""
     live = cast("pulumi.Output[dict[str, Any]]", getattr(service, "metadata"))  # noqa: B009  the SDK declares no outputs
@@ -62,7 +84,7 @@ def wait_for_it(
         # Absent in a preview of what does not exist yet.
         "uid": live.apply(lambda metadata: metadata.get("uid", "")),
         "generation": live.apply(lambda metadata: metadata.get("generation", 0)),
-        "application": application(stack),
+        "application": on_fabric(stack, facts, application),
         "pods": 1 + stack.topology_.replicas,
         "objects": objects_of(stack, namespace),
         "readyTimeoutSeconds": stack.ready_timeout_seconds,

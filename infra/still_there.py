@@ -14,13 +14,19 @@ from infra.provider.kubernetes_api import KubernetesApi
 from infra.provider.missing_objects import missing
 from infra.provider.preflight.names import paths
 from infra.provider.resource import ResourceError
+from serving.fabric_plan import fabric_plan
 from serving.kubernetes_names import HUGGING_FACE_TOKEN
 from serving.stack import Stack
 
 
 def objects_of(stack: Stack, namespace: str) -> dict[str, str]:
     """What this stack makes under a fixed name -> where it is in the API."""
-    inputs = {"namespace": namespace, "hostDevices": stack.profile.host_devices, "monitoring": stack.monitoring}
+    inputs = {
+        "namespace": namespace,
+        "hostDevices": stack.profile.host_devices,
+        "monitoring": stack.monitoring,
+        "inspectsFabric": fabric_plan(stack).inspect,
+    }
     named = paths(inputs)
     if stack.hugging_face_token is None:
         del named[f"Secret {HUGGING_FACE_TOKEN}"]

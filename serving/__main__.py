@@ -8,6 +8,8 @@ import typer
 
 from serving.engine import budget_differences
 from serving.errors import ConfigError
+from serving.fabric.combine import DISCOVERED
+from serving.fabric_plan import fabric_plan
 from serving.ray_cluster import ray_service
 from serving.serve_config import serve_config
 from serving.stack_files import load_stack, stack_names
@@ -43,6 +45,8 @@ def render(
         settings.topology_, settings.model_, settings.platform_, settings.engine
     ).items():
         typer.echo(f"# unequal budget {argument}: {', '.join(f'{role} {v}' for role, v in values.items())}")
+    if fabric_plan(settings).inspect:
+        typer.echo(f"# told by the nodes at `pulumi up`, and not here: {', '.join(DISCOVERED)}, supplementalGroups")
     typer.echo(yaml_text(config), nl=False)
 
 

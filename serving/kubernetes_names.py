@@ -12,6 +12,8 @@ BENCHMARK_TARGET = "benchmark-target"
 RESULTS = "results"
 WEIGHTS = "weights"
 OPERATOR = "ray-operator"  # the component of the namespace that only KubeRay's operator is in
+FABRIC_INSPECTOR = "fabric-inspector"  # the DaemonSet, and its component
+RDMA_GATE = "rdma-gate"  # its component; the names of its Jobs begin with it
 HUGGING_FACE_TOKEN = "hugging-face-token"  # noqa: S105  the name of a secret, not one
 FIELD_MANAGER = "pd-mi325x"
 NAMESPACE = f"(?:{DNS_LABEL})?"  # of a setting that may be empty: the default
@@ -30,7 +32,8 @@ def is_the_clusters_own(namespace: str) -> bool:
 def labels(stack: str, component: str) -> dict[str, str]:
     """Kubernetes' recommended labels.
 
-    `component`: engine, head, service, metrics, benchmark, results, weights, fabric, namespace or ray-operator.
+    `component`: engine, head, service, metrics, benchmark, results, weights, fabric, fabric-inspector, rdma-gate,
+    namespace or ray-operator.
     """
     return {
         "app.kubernetes.io/name": "pd-mi325x",

@@ -1,9 +1,9 @@
 """Settings that only a stack on Kubernetes has: images, weights, KubeRay, results, monitoring."""
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from serving.errors import ConfigError
 from serving.kubernetes_grammar import AbsolutePath, AbsolutePathOrEmpty, DnsNameOrEmpty, Host, Image, NamespaceOrEmpty
@@ -14,6 +14,17 @@ from serving.versions import versions
 
 Monitoring = Literal["none", "annotations", "prometheus-operator"]
 _COMMIT = r"[0-9a-f]{40}"  # of git, as the hub shows it: a branch or a tag would be other files next week
+
+
+def _a_token(token: SecretStr) -> SecretStr:
+    """It becomes a header of HTTP. The error does not show it."""
+    if not re.fullmatch(r"\S+", token.get_secret_value()):
+        fix = "set it again: pulumi config set --secret huggingFaceToken"
+        raise ConfigError("huggingFaceToken", "is empty or has white space", fix)
+    return token
+
+
+HubToken = Annotated[SecretStr, AfterValidator(_a_token)]
 
 
 class Images(Settings):

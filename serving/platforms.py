@@ -70,8 +70,8 @@ ROCM = Platform(
         # UCX <= 1.22 leaves GPU-direct through dma-buf off by default on ROCm, and peer memory is gone from kernels
         # after 6.0 (openucx #11957). `y` is loud where it cannot work; `try` would be silent.
         "UCX_ROCM_COPY_DMABUF": "y",
-        # UCX_NET_DEVICES is not set here, and UCX chooses among all devices: their names differ between clouds. Where
-        # some of them must not be used, cluster.nodes.environment names the others.
+        # UCX_NET_DEVICES is not set here: names of devices differ between clouds. The nodes tell them (infra/
+        # fabric_inspector.py), or cluster.nodes.environment does; without either UCX chooses among all.
     },
     block_size=_LARGE_KV_BLOCK,
     kv_dtype="fp8",

@@ -37,8 +37,8 @@ def engine_pod(stack: Stack, stack_name: str) -> Manifest:
         spec["nodeSelector"] = dict(profile.node_selector)
     if profile.gpus_per_node:
         spec["affinity"] = {"podAntiAffinity": _alone()}
-    if profile.render_group is not None:
-        spec["securityContext"]["supplementalGroups"] = [profile.render_group]
+    if stack.supplemental_groups:
+        spec["securityContext"]["supplementalGroups"] = list(stack.supplemental_groups)
     container = _ray_container(stack, "ray-worker", profile.engine_cpu, profile.engine_memory)
     # A node's shared RDMA plugin hands a NIC to many pods: the GPUs are what keeps a second engine away.
     devices = ({profile.gpu_resource: profile.gpus_per_node} if profile.gpu_resource else {}) | profile.rdma_resources

@@ -1,19 +1,18 @@
 """The settings of a stack, validated. The same model reads Pulumi's config and a stack file on disk."""
 
-import hashlib
-import os
 import re
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
 from serving.cluster import PROVIDERS, Cluster, ExistingCluster, LocalCluster, NodePoolStack, StackCluster
 from serving.engine import EngineSettings
 from serving.errors import ConfigError
+from serving.fabric.discovered import NOTHING, Discovered
+from serving.fabric_settings import Fabric
 from serving.kubernetes_grammar import NamespaceOrEmpty
 from serving.kubernetes_names import is_the_clusters_own
-from serving.kubernetes_settings import Images, Monitoring, RayOperator, Results, Security, Weights
+from serving.kubernetes_settings import HubToken, Images, Monitoring, RayOperator, Results, Security, Weights
 from serving.local_ports import LocalPorts
 from serving.models import Model, model
 from serving.node_check import check_nodes
@@ -21,22 +20,16 @@ from serving.node_profiles import NodeProfile
 from serving.platforms import PLATFORMS, Platform, PlatformName
 from serving.ray_connection import RayConnection
 from serving.refusals import in_words, where
+from serving.rehearsal_directory import rehearsal_model_directory
 from serving.settings_base import Count, Settings
 from serving.topology import Topology, parse_topology
 
 Target = Literal["kubernetes", "ray"]
 _KUBERNETES_ONLY = {
     *("namespace", "images", "weights", "hugging_face_token", "ray_operator", "results", "monitoring", "security"),
+    "fabric",
 }
 _MOST_LOCAL_REPLICAS = 6  # what the CPUs that a local Ray head declares are enough for (infra/cluster/local.py)
-
-
-def _a_token(token: SecretStr) -> SecretStr:
-    """It becomes a header of HTTP. The error does not show it."""
-    if not re.fullmatch(r"\S+", token.get_secret_value()):
-        fix = "set it again: pulumi config set --secret huggingFaceToken"
-        raise ConfigError("huggingFaceToken", "is empty or has white space", fix)
-    return token
 
 
 class Stack(Settings):
@@ -60,13 +53,13 @@ class Stack(Settings):
     namespace: NamespaceOrEmpty = Field(default="", description="empty: the stack's name")
     images: Images | None = None
     weights: Weights = Field(default_factory=Weights)
-    hugging_face_token: Annotated[SecretStr, AfterValidator(_a_token)] | None = Field(
-        default=None, description="set with `pulumi config set --secret`"
-    )
+    hugging_face_token: HubToken | None = Field(default=None, description="set with `pulumi config set --secret`")
     ray_operator: RayOperator = Field(default_factory=RayOperator)
     results: Results = Field(default_factory=Results)
     monitoring: Monitoring = "none"
     security: Security = Field(default_factory=Security)
+    fabric: Fabric = Field(default_factory=Fabric)
+    _discovered: Discovered = PrivateAttr(default=NOTHING)
 
     @model_validator(mode="before")
     @classmethod
@@ -178,9 +171,21 @@ class Stack(Settings):
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables of every engine process: the platform's, and over them those that the nodes need."""
+        """Variables of every engine process: the platform's, over them those the nodes told, over all those given."""
         own = self.profile.environment if self.target == "kubernetes" else {}
-        return {**self.platform_.environment, **own}
+        return {**self.platform_.environment, **self._discovered.environment, **own}
+
+    @property
+    def supplemental_groups(self) -> tuple[int, ...]:
+        """Groups that a process in an engine pod is in besides its own: the one given, else those the nodes told."""
+        given = self.profile.render_group
+        return self._discovered.supplemental_groups if given is None else (given,)
+
+    def on_fabric(self, discovered: Discovered) -> "Stack":
+        """This stack on nodes that told this. What the stack file or the node profile gives wins over it."""
+        copy = self.model_copy()
+        copy._discovered = discovered
+        return copy
 
     @property
     def accelerator_type(self) -> str:
@@ -237,12 +242,3 @@ def _known_keys(settings: Any, location: tuple[int | str, ...]) -> str:
         candidates = getattr(field.annotation, "__args__", (field.annotation,)) if field else ()
         settings = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), settings)
     return ", ".join(f.alias or n for n, f in settings.model_fields.items())
-
-
-def rehearsal_model_directory() -> Path:
-    """Where this machine keeps the rehearsal model, named by the content it is made from."""
-    cache = Path(os.environ.get("PD_MI325X_CACHE") or Path.home() / ".cache" / "pd-mi325x").expanduser().absolute()
-    root = Path(__file__).parent
-    content = b"".join((root / name).read_bytes() for name in ("rehearsal_model.py", "models.py"))
-    content += (root.parent / "LICENSE").read_bytes()
-    return cache / "models" / f"rehearsal-{hashlib.sha256(content).hexdigest()[:12]}"

@@ -3,9 +3,11 @@
 import sys
 
 from infra.provider.cluster_preflight import ClusterPreflight
+from infra.provider.fabric_facts import FabricFacts
 from infra.provider.kept_objects import KeptObjects
 from infra.provider.local_ray_cluster import LocalRayCluster
 from infra.provider.ray_service_ready import RayServiceReady
+from infra.provider.rdma_gate import RdmaGate
 from infra.provider.serve_application import ServeApplication
 from infra.provider.server import serve
 
@@ -16,6 +18,8 @@ if __name__ == "__main__":
         "pd:index:ServeApplication": ServeApplication(),
         "pd:index:ClusterPreflight": ClusterPreflight(),
         "pd:index:KeptObjects": KeptObjects(),
+        "pd:index:FabricFacts": FabricFacts(),
+        "pd:index:RdmaGate": RdmaGate(),
         "pd:index:RayServiceReady": RayServiceReady(),
     }
     serve(resources, engine)

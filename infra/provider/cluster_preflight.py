@@ -4,7 +4,8 @@ Inputs: kubeconfig, context, contextChosen (false: it is only the kubeconfig's c
 timeoutSeconds, nodes (for engine pods), gpuResource, gpusPerNode, engineCpu, engineMemory, rdmaResources {name: count},
 tolerations, nodeSelector, systemNodeSelector, headCpu, headMemory, rayOperator {install, version, namespace, stack
 (that owns it, or empty)}, network, attachments, hostDevices {name: device}, nicClusterPolicy (whether this stack makes
-one), monitoring, storageClass, persistentVolume (whether this stack makes one).
+one), monitoring, inspectsFabric (whether it runs the fabric inspector), storageClass, persistentVolume (whether this
+stack makes one).
 Outputs: none.
 
 Nodes that are there already are checked in every preview. With `wait` they come with the same update: then they are

@@ -14,6 +14,7 @@ from infra.provider.resource import ResourceError
 
 _SECONDS = (10.0, 10.0)  # to connect, and between two pieces of an answer
 _PAGE = 500  # objects a page, as kubectl asks for
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _TRANSIENT = (429, 500, 502, 503, 504)
 _MESSAGE_CHARACTERS = 500
 Json = dict[str, Any]
@@ -69,6 +70,23 @@ class KubernetesApi:
             fix = f"check `server` in {self._source}: host, port, and the path if it has one"
             raise ResourceError(f"{self} does not serve {path} (404); {fix}")
         return self._json(text)
+
+    def patch(self, path: str, body: Json) -> bool:
+        """Merge `body` into the object (RFC 7386: null removes); whether there was one."""
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return self._request("PATCH", path, {}, body, headers)[0] != 404
+
+    def text(self, path: str, **query: Query) -> str | None:
+        """What is no JSON, such as a pod's log; None where there is none (404)."""
+        status, body = self._request("GET", path, query, headers={"Accept": "*/*"})
+        return None if status == 404 else body.decode(errors="replace")
+
+    def allowed(self, group: str, resource: str, verb: str, namespace: str = "") -> bool:
+        """Whether the credentials may do this. resource: with its subresource, `pods/log`. namespace: empty for all."""
+        resource, _, part = resource.partition("/")
+        asked = {"group": group, "resource": resource, "subresource": part, "verb": verb, "namespace": namespace}
+        review = self.post(_REVIEWS, {"spec": {"resourceAttributes": asked}})
+        return bool(review.get("status", {}).get("allowed"))
 
     def delete(self, path: str, **query: Query) -> bool:
         """Whether there was something to delete."""

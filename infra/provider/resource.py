@@ -28,11 +28,22 @@ class PartlyUpdated(ResourceError):
         self.interrupted = interrupted
 
 
+class PartlyMade(ResourceError):
+    """A resource that was made and is not as it should be: it is recorded, and the next update sees to it."""
+
+    def __init__(self, reason: str, resource_id: str, inputs: Properties, outputs: Properties) -> None:
+        super().__init__(reason)
+        self.resource_id = resource_id
+        self.inputs = inputs
+        self.outputs = outputs
+
+
 @dataclass
 class Operation:
     """One running request of the engine: tells the user what it waits for, and hears of a Ctrl-C.
 
-    say(message, lasting): `lasting` messages stay on the screen, the others replace each other.
+    say(message, lasting): `lasting` messages stay on the screen, the others replace each other. warning(message): one
+    that stays, and is counted as a warning.
     """
 
     say: Callable[[str, bool], None]
@@ -40,6 +51,7 @@ class Operation:
     started: float = field(default_factory=monotonic)
     next_message: float = 0.0
     engine: int = field(default_factory=os.getppid)  # another parent later means that the engine was killed
+    warning: Callable[[str], None] = field(default=lambda message: None)
 
     @property
     def elapsed(self) -> float:

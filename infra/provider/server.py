@@ -23,7 +23,15 @@ from pulumi.runtime.proto import (
     status_pb2,
 )
 
-from infra.provider.resource import Interrupted, Operation, PartlyUpdated, Properties, Resource, ResourceError
+from infra.provider.resource import (
+    Interrupted,
+    Operation,
+    PartlyMade,
+    PartlyUpdated,
+    Properties,
+    Resource,
+    ResourceError,
+)
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"  # Pulumi's wire value of an output not known yet (sdk rpc.UNKNOWN)
 _MAX_MESSAGE = 400 * 1024 * 1024  # bytes; the limit Pulumi's own SDKs use
@@ -50,15 +58,15 @@ def _struct(properties: Properties) -> struct_pb2.Struct:
     return message
 
 
-class _PartlyUpdatedStatus(grpc.Status):
-    """Tells the engine to record the new inputs, mark the resource as not ready, and update it next time."""
+class _InitFailedStatus(grpc.Status):
+    """Tells the engine to record these properties, mark the resource as not ready, and see to it next time."""
 
-    def __init__(self, resource_id: str, error: PartlyUpdated) -> None:
-        self.code, self.details = grpc.StatusCode.UNKNOWN, str(error)
+    def __init__(self, resource_id: str, reason: str, inputs: Properties, outputs: Properties) -> None:
+        self.code, self.details = grpc.StatusCode.UNKNOWN, reason
         detail = provider_pb2.ErrorResourceInitFailed(
-            id=resource_id, properties=_struct(error.inputs), inputs=_struct(error.inputs), reasons=[str(error)]
+            id=resource_id, properties=_struct({**inputs, **outputs}), inputs=_struct(inputs), reasons=[reason]
         )
-        status = status_pb2.Status(code=self.code.value[0], message=str(error))
+        status = status_pb2.Status(code=self.code.value[0], message=reason)
         status.details.add().Pack(detail)
         self.trailing_metadata = (("grpc-status-details-bin", status.SerializeToString()),)
 
@@ -84,7 +92,9 @@ def _one_line_errors(method: Any) -> Any:
         except PartlyUpdated as error:
             if error.interrupted:
                 self.take_back()
-            context.abort_with_status(_PartlyUpdatedStatus(request.id, error))
+            context.abort_with_status(_InitFailedStatus(request.id, str(error), error.inputs, {}))
+        except PartlyMade as error:
+            context.abort_with_status(_InitFailedStatus(error.resource_id, str(error), error.inputs, error.outputs))
         except ResourceError as error:
             if isinstance(error, Interrupted):
                 self.take_back()
@@ -140,14 +150,16 @@ class ProviderServer(provider_pb2_grpc.ResourceProviderServicer):
         return self._resources[urn.split("::")[-2].split("$")[-1]]
 
     def _operation(self, urn: str) -> Operation:
-        def say(message: str, lasting: bool) -> None:
+        def log(message: str, severity: Any, *, lasting: bool) -> None:
             if self._engine is not None:
-                request = engine_pb2.LogRequest(
-                    severity=engine_pb2.INFO, message=message, urn=urn, ephemeral=not lasting
-                )
+                request = engine_pb2.LogRequest(severity=severity, message=message, urn=urn, ephemeral=not lasting)
                 self._engine.Log(request)
 
-        return Operation(say, self._cancelled)
+        return Operation(
+            lambda message, lasting: log(message, engine_pb2.INFO, lasting=lasting),
+            self._cancelled,
+            warning=lambda message: log(message, engine_pb2.WARNING, lasting=True),
+        )
 
     def Handshake(self, request: Any, context: Any) -> Any:
         return provider_pb2.ProviderHandshakeResponse()

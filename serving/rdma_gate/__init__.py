@@ -1,1 +1,1 @@
-"""The RDMA gate's judgement: from the logs of two `ucx_perftest` processes to a verdict. Nothing runs here."""
+"""The RDMA gate: the Jobs that run `ucx_perftest` between nodes, and the judgement of what they wrote."""

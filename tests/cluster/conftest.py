@@ -121,6 +121,7 @@ def preflight_inputs(cluster: SimulatedCluster, namespace: str) -> Json:
         "hostDevices": {},
         "nicClusterPolicy": False,
         "monitoring": "none",
+        "inspectsFabric": False,
         "storageClass": "",
         "persistentVolume": False,
     }

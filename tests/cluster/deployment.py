@@ -11,6 +11,8 @@ from tools.rehearsal.stack import simulated_image
 _TRANSIENT = ("events", "leases", "endpoints", "endpointslices", "controllerrevisions")
 _IN_EVERY_NAMESPACE = {("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default")}
 IMAGES = {name: simulated_image(name) for name in ("engine", "benchmark")}
+# What test_rdma_gate.py is about, and takes as long as the rest of a deployment.
+NO_FABRIC = {"gate": "off", "discover": False}
 
 
 def api_of(shell: ClusterShell) -> KubernetesApi:
@@ -25,6 +27,7 @@ def write_stack(shell: ClusterShell, name: str, shipped: str = "pd-2p1d", **conf
         "images": IMAGES,
         "rayOperator": {"install": "preinstalled"},
         "readyTimeoutSeconds": 120,
+        "fabric": NO_FABRIC,
     }
     source = shell.checkout / f"Pulumi.{shipped}.yaml"
     if not (target := shell.checkout / f"Pulumi.{name}.yaml").exists():

@@ -8,7 +8,7 @@ import pytest
 
 from infra.provider.kubernetes_api import KubernetesApi
 from serving.stack_files import load_stack, stack_names
-from tests.cluster.deployment import IMAGES
+from tests.cluster.deployment import IMAGES, NO_FABRIC
 from tests.shell import ROOT, Shell, assert_one_clear_line, copy_of_checkout
 from tools.rehearsal import digitalocean_plugin
 from tools.rehearsal.cluster import SimulatedCluster
@@ -17,7 +17,7 @@ from tools.rehearsal.stack import look
 from tools.toolchain import kubernetes_provider
 
 PREINSTALLED = {"install": "preinstalled"}
-SETTINGS = {"images": IMAGES, "readyTimeoutSeconds": 180}
+SETTINGS = {"images": IMAGES, "readyTimeoutSeconds": 180, "fabric": NO_FABRIC}
 
 
 @pytest.fixture(scope="module")

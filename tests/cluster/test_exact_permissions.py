@@ -17,7 +17,7 @@ from infra.provider.preflight.permissions import needed
 from serving.kubernetes_names import labels
 from tests.cluster.benchmark_stage import RUN, Stage
 from tests.cluster.conftest import ClusterShell
-from tests.cluster.deployment import write_stack
+from tests.cluster.deployment import NO_FABRIC, write_stack
 from tests.cluster.stand_in_definitions import stand_in_definitions
 from tools.rehearsal.cluster import SimulatedCluster
 from tools.rehearsal.pods import Play
@@ -79,17 +79,20 @@ def test_a_user_with_these_rights_only(
     core.create_namespace({"metadata": {"name": name}})
     if apart:  # as the last update left it
         core.create_namespace({"metadata": {"name": operator, "labels": labels(name, "ray-operator")}})
+    # In the cluster's network a pod gets its NICs from attachments; in the node's the inspector tells which there are.
+    devices = DEVICES if apart else {}
     inputs = {
         "namespace": name,
         "rayOperator": {"install": "chart", "namespace": operator},
         "persistentVolume": True,
         "attachments": [],
-        "hostDevices": DEVICES,
+        "hostDevices": devices,
+        "inspectsFabric": not apart,
         "nicClusterPolicy": True,
         "monitoring": "prometheus-operator",
     }
     kubeconfig = user(cluster, name, needed(inputs))
-    nodes = {"network": "multus", "hostDevices": DEVICES}
+    nodes = {"network": "multus", "hostDevices": devices} if apart else {}
     policy = {"rdma/fabric0": ["ens1f0np0"]}
     cluster.pods.play(Play("weights-download-*", name, log="complete\n", outcome="succeeded"))
     settings: Json = {
@@ -99,11 +102,15 @@ def test_a_user_with_these_rights_only(
         "weights": {"mode": "nfs", "revision": "a" * 40, "nfs": {"server": "10.0.0.5", "path": "/export"}},
         "huggingFaceToken": "hf_x",
         "monitoring": "prometheus-operator",
+        "fabric": NO_FABRIC if apart else {"gate": "required"},
     }
     write_stack(shell, name, **settings)
     try:
         up = shell.run("pulumi up --yes --skip-preview", 120)
         assert up.ok, up.text
+        if not apart:
+            assert "36 runs passed between 4 nodes" in up.text, up.text
+            assert "may not patch nodes" in up.text
         assert shell.run("pulumi preview --refresh --expect-no-changes").ok
         _measure(shell, cluster, name, tmp_path)
         if apart:  # other weights, while a finished benchmark still names the claim of these

@@ -15,6 +15,9 @@ from infra.kubernetes_program import deploy_on_kubernetes
 from infra.provider.kubernetes_api import KubernetesApi
 from infra.provider.resource import ResourceError
 from serving.node_profiles import PROFILES
+from serving.rdma_gate.gate_run import SideName
+from serving.rdma_gate.jobs import gate_job
+from serving.rdma_gate.pairs import Pair
 from serving.stack import Stack, parse_stack
 from serving.stack_files import load_stack, stack_names
 from tests.cluster.deployment import IMAGES
@@ -41,10 +44,17 @@ def shipped(name: str) -> dict[str, Any]:
 CASES: dict[str, dict[str, Any]] = {
     **{name: shipped(name) for name in stack_names() if load_stack(name).target == "kubernetes"},
     **{
-        f"profile {profile}": BASE | (CPU if profile == "kind" else {}) | {"cluster": EXISTING | {"profile": profile}}
+        f"profile {profile}": BASE
+        | (CPU if profile == "kind" else {})
+        | {"cluster": EXISTING | {"profile": profile}, "fabric": {"gate": "off"}}
         for profile in PROFILES
     },
-    "multus": BASE | {"cluster": EXISTING | {"nodes": {"network": "multus", "hostDevices": HOST_DEVICES}}},
+    "multus": BASE
+    | {
+        "cluster": EXISTING
+        | {"nodes": {"network": "multus", "hostDevices": HOST_DEVICES, "environment": {"UCX_NET_DEVICES": "mlx5_0:1"}}},
+        "fabric": {"floorGbps": 190},
+    },
     "render group": BASE | {"cluster": EXISTING | {"nodes": {"renderGroup": 991, "storageClass": "fast"}}},
     "variables": BASE | {"cluster": EXISTING | {"nodes": {"environment": {"UCX_IB_GID_INDEX": 3, "UCX_TLS": "rc"}}}},
     "cuda": BASE | {"platform": "cuda", "cluster": EXISTING | {"nodes": {"gpuResource": "nvidia.com/gpu"}}},
@@ -74,12 +84,15 @@ def plural(cluster: SimulatedCluster) -> Callable[[str, str], tuple[str, bool] |
 
 
 def manifests(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the program hands to Pulumi's Kubernetes provider, as manifests."""
+    """What the program hands to Pulumi's Kubernetes provider, as manifests, and the Jobs that the RDMA gate makes."""
     stack: Stack = parse_stack(settings)
     found = program_registers(lambda: deploy_on_kubernetes(stack))
     kubernetes = [plain(it.inputs) for it in found if it.type.startswith("kubernetes:") and "apiVersion" in it.inputs]
     assert {"RayService", "CronJob", "Namespace", "Service"} <= {it["kind"] for it in kubernetes}
-    return kubernetes
+    template = next(plain(it.inputs["template"]) for it in found if it.type == "pd:index:RdmaGate")
+    sides: tuple[SideName, ...] = ("client", "server") if template else ()
+    pair, nics = Pair(0, "mi325x-0", "mi325x-1"), ["mlx5_0:1", "mlx5_1:1"]
+    return [*kubernetes, *(gate_job(template, pair, side, nics, "rocm", "10.0.0.4") for side in sides)]
 
 
 def plain(value: Any) -> Any:
@@ -120,6 +133,14 @@ def test_a_planted_typo_is_caught(cluster: SimulatedCluster, plural: Any, namesp
     group["template"]["spec"]["containers"][0]["livenessProb"] = {}
     with pytest.raises(ResourceError, match=r'unknown field "spec\.rayClusterConfig\..*livenessProb"'):
         post(api, service, namespace, plural("ray.io/v1", "RayService"))
+    inspector = next(it for it in manifests(BASE) if it["kind"] == "DaemonSet")
+    inspector["spec"]["template"]["spec"]["hostNetwerk"] = True
+    with pytest.raises(ResourceError, match=r'unknown field "spec\.template\.spec\.hostNetwerk"'):
+        post(api, inspector, namespace, plural("apps/v1", "DaemonSet"))
+    job = next(it for it in manifests(BASE) if it["kind"] == "Job")
+    job["spec"]["activeDeadline"] = 1
+    with pytest.raises(ResourceError, match=r'unknown field "spec\.activeDeadline"'):
+        post(api, job, namespace, plural("batch/v1", "Job"))
     cronjob = next(it for it in manifests(BASE) if it["kind"] == "CronJob")
     cronjob["spec"]["jobTemplate"]["spec"]["backofLimit"] = 0
     with pytest.raises(ResourceError, match=r'unknown field "spec\.jobTemplate\.spec\.backofLimit"'):

@@ -181,9 +181,10 @@ def test_component_whose_nsenter_has_started_nothing_is_ended(tmp_path: Path, mo
 
 
 def pod(name: str, uid: str, phase: str = "Running") -> Any:
-    metadata = SimpleNamespace(namespace="ns", name=name, uid=uid, annotations=None, deletion_timestamp=None)
+    metadata = {"namespace": "ns", "name": name, "uid": uid, "labels": None, "annotations": None}
+    spec = SimpleNamespace(node_name="node", containers=[SimpleNamespace(command=None)])
     return SimpleNamespace(
-        metadata=metadata, spec=SimpleNamespace(node_name="node"), status=SimpleNamespace(phase=phase)
+        metadata=SimpleNamespace(**metadata, deletion_timestamp=None), spec=spec, status=SimpleNamespace(phase=phase)
     )
 
 

@@ -26,7 +26,8 @@ from tools.toolchain.errors import ToolchainError
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATED = """\
 real       etcd, kube-apiserver, kube-controller-manager, kube-scheduler, KubeRay operator
-simulated  nodes, devices, containers (kwok), pod logs and exec, volumes (nothing is stored), Ray in head pods"""
+simulated  nodes, devices, containers (kwok), pod logs and exec, volumes (nothing is stored), Ray in head pods;
+           what nodes tell of their RDMA fabric, and what the RDMA gate's pods measure: stand-ins, no byte moves"""
 _START_S = 120.0  # measured: 14 s on two cores with other work on them, 35 s with a load of 10
 _POLL_S = 0.1
 _MESSAGE_CHARACTERS = 300  # of an API error: its headers follow the reason

@@ -7,7 +7,8 @@ from typing import Any
 import urllib3
 from kubernetes import client, watch
 
-from tools.rehearsal.pods import COMPLETE, PREPARED, Pods
+from tools.rehearsal import fabric_stand_in
+from tools.rehearsal.pods import COMPLETE, PREPARED, Play, Pods
 
 _RETRY_S = 0.5
 _WATCH_S = 300
@@ -63,10 +64,10 @@ class PodKeeper(threading.Thread):
             return
         annotations = pod.metadata.annotations or {}
         if pod.spec.node_name and PREPARED not in annotations and not pod.metadata.deletion_timestamp:
-            self._prepare(*key, pod.metadata.uid)
+            self._prepare(*key, pod.metadata.uid, pod.spec.node_name, _usual(pod))
 
-    def _prepare(self, namespace: str, name: str, uid: str) -> None:
-        play = self._pods.prepare(namespace, name)
+    def _prepare(self, namespace: str, name: str, uid: str, node: str, usual: Play | None) -> None:
+        play = self._pods.prepare(namespace, name, node, usual)
         self._ended.discard((namespace, name))
         self._annotate(namespace, name, uid, PREPARED, "true")
         self._prepared.add(uid)
@@ -91,3 +92,10 @@ class PodKeeper(threading.Thread):
         except client.ApiException as error:
             if error.status not in (404, 409):
                 raise
+
+
+def _usual(pod: Any) -> Play | None:
+    component = (pod.metadata.labels or {}).get("app.kubernetes.io/component", "")
+    return fabric_stand_in.play_of(
+        component, pod.metadata.name, pod.spec.node_name, pod.spec.containers[0].command or []
+    )

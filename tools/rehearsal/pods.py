@@ -1,7 +1,8 @@
 """What simulated pods say and how they end: directories and plays in the state directory.
 
-A play decides it beforehand for pods whose names nobody knows yet. It matches namespace and name with shell patterns,
-and the latest that matches a pod counts. Without one a pod has an empty log and runs for ever.
+A play decides it beforehand for pods whose names nobody knows yet. It matches namespace, name and node with shell
+patterns, and the latest that matches a pod counts. Without one a pod does what is usual for its kind
+(fabric_stand_in.py), or has an empty log and runs for ever.
 
     pods/plays/0001.json
     pods/<namespace>/<name>/log       plain text, served by kubelet.py; append to it while the pod runs
@@ -27,13 +28,15 @@ class Play:
 
     pod: str
     namespace: str = "*"
+    node: str = "*"
     log: str = ""
     files: str | None = None
     outcome: Outcome | None = None
     after_s: float = 0.0
 
-    def matches(self, namespace: str, pod: str) -> bool:
-        return fnmatch.fnmatchcase(namespace, self.namespace) and fnmatch.fnmatchcase(pod, self.pod)
+    def matches(self, namespace: str, pod: str, node: str) -> bool:
+        looked_at = ((namespace, self.namespace), (pod, self.pod), (node, self.node))
+        return all(fnmatch.fnmatchcase(name, pattern) for name, pattern in looked_at)
 
 
 @dataclass(frozen=True)
@@ -70,21 +73,21 @@ class Pods:
             json.dump(asdict(play), file)
         Path(file.name).rename(self.root / "plays" / f"{number:04}.json")
 
-    def play_of(self, namespace: str, pod: str) -> Play:
-        """The latest play for this pod, else one in which it runs silently and for ever."""
+    def play_of(self, namespace: str, pod: str, node: str = "", usual: Play | None = None) -> Play:
+        """The latest play for this pod, else what is usual, else one in which it runs silently and for ever."""
         for path in sorted((self.root / "plays").glob("*.json"), reverse=True):
             play = Play(**json.loads(path.read_text()))
-            if play.matches(namespace, pod):
+            if play.matches(namespace, pod, node):
                 return play
-        return Play(pod)
+        return usual or Play(pod)
 
     def directory(self, namespace: str, pod: str) -> PodDirectory:
         """Where its log and files are, or will be."""
         return PodDirectory(self.root / namespace / pod)
 
-    def prepare(self, namespace: str, pod: str) -> Play:
+    def prepare(self, namespace: str, pod: str, node: str = "", usual: Play | None = None) -> Play:
         """Make a pod's directory as its play says, in place of one that an earlier pod of that name had."""
-        play, directory = self.play_of(namespace, pod), self.directory(namespace, pod)
+        play, directory = self.play_of(namespace, pod, node, usual), self.directory(namespace, pod)
         shutil.rmtree(directory.path, ignore_errors=True)
         directory.path.mkdir(parents=True)
         directory.log.write_text(play.log)

@@ -18,6 +18,7 @@ from rich.table import Table
 from infra.benchmark_job.job import job_from
 from infra.provider.kubernetes_api import KubernetesApi
 from serving.cluster import ExistingCluster
+from serving.fabric_plan import fabric_plan
 from serving.kubernetes_names import BENCHMARK
 from serving.stack import Stack
 from serving.stack_files import PROJECT, load_stack
@@ -36,6 +37,10 @@ ITEM = rehearsable.ITEM
 _ALSO_SIMULATED = """\
 real       Pulumi, its Kubernetes provider, the program that they run
 simulated  DigitalOcean's API"""
+_STAND_IN = (
+    "what the nodes told of their RDMA fabric, and what the RDMA gate above has judged, are stand-ins "
+    "(tools/rehearsal/fabric_stand_in.py): nothing was measured"
+)
 _READY_SECONDS = 300  # a stand-in for Ray serves within seconds; a real stack keeps its own timeout
 _SCHEDULED_SECONDS = 30  # chosen because the scheduler places a pod that fits within one, unless the machine is busy
 
@@ -57,6 +62,8 @@ def rehearse(name: str) -> int:
         # Printed before anything else can fail.
         found = look(cluster, stack, stack.namespace or name)
         print_table(found)
+        if fabric_plan(stack).inspect:
+            say(ITEM, _STAND_IN)
         wrong = faults(found, stack)
         for fault in wrong:
             say(ITEM, f"WRONG: {fault}")

@@ -7,12 +7,11 @@ from typing import Any
 from infra.provider.kubeconfig import CONNECTIONS
 from infra.provider.kubernetes_api import Forbidden, Json, KubernetesApi
 from infra.provider.preflight import names
-from infra.provider.preflight.facts import ATTACHMENTS, NVIDIA, PROMETHEUS, RAY, Facts, Permission
+from infra.provider.preflight.facts import ATTACHMENTS, NVIDIA, PROMETHEUS, RAY, Facts
 from infra.provider.preflight.network import foreign_attachments
 from infra.provider.preflight.permissions import needed
 from infra.provider.resource import Properties
 
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SCHEDULED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 # The label that KubeRay's chart gives the operator's deployment, and the one that its kustomization gives.
 _OPERATOR = "app.kubernetes.io/name in (kuberay-operator, kuberay)"
@@ -38,7 +37,7 @@ def gather(api: KubernetesApi, inputs: Properties, own_operator: str) -> Facts:
         classes = ask(api.list, "/apis/storage.k8s.io/v1/storageclasses")
         attachments = {name: ask(api.get, _attachment_path(name)) for name in foreign_attachments(inputs)}
         named = {name: ask(api.get, path) for name, path in names.paths(inputs).items()}
-        reviews = {access: pool.submit(_allowed, api, access) for access in needed(inputs)}
+        reviews = {access: pool.submit(api.allowed, *access) for access in needed(inputs)}
         return Facts(
             user=api.user,
             version=version,
@@ -68,14 +67,6 @@ def _if_allowed[Answer](call: Callable[..., Answer], *args: Any, **query: Any) -
         return call(*args, **query)
     except Forbidden:
         return None
-
-
-def _allowed(api: KubernetesApi, access: Permission) -> bool:
-    resource, _, part = access.resource.partition("/")
-    attributes = {"group": access.group, "resource": resource, "subresource": part}
-    attributes |= {"verb": access.verb, "namespace": access.namespace}
-    review = api.post(_REVIEWS, {"spec": {"resourceAttributes": attributes}})
-    return bool(review.get("status", {}).get("allowed"))
 
 
 def _resources(answer: Json | None) -> set[str]:

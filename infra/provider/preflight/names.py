@@ -7,6 +7,7 @@ from serving.dashboards import dashboards
 from serving.kubernetes_names import (
     BENCHMARK,
     BENCHMARK_TARGET,
+    FABRIC_INSPECTOR,
     HUGGING_FACE_TOKEN,
     METRICS_SERVICE,
     OPERATOR,
@@ -33,6 +34,8 @@ def paths(inputs: Properties) -> dict[str, str]:
         _CLAIM: f"{core}/persistentvolumeclaims/{RESULTS}",
         f"CronJob {BENCHMARK}": f"/apis/batch/v1/{home}/cronjobs/{BENCHMARK}",
     }
+    if inputs["inspectsFabric"]:
+        made[f"DaemonSet {FABRIC_INSPECTOR}"] = f"/apis/apps/v1/{home}/daemonsets/{FABRIC_INSPECTOR}"
     for name in inputs["hostDevices"]:
         path = f"/apis/{ATTACHMENTS}/{home}/network-attachment-definitions/{name}"
         made[f"NetworkAttachmentDefinition {name}"] = path

@@ -31,13 +31,15 @@ def needed(inputs: Properties) -> list[Permission]:
         ),
         *_all("batch", "cronjobs", _MANAGE, home),
         *_all("batch", "jobs", _MANAGE, home),
-        *_all("", "pods", ("get", "list", "create", "delete"), home),  # the benchmark's and the one that reads results
+        *_all("", "pods", ("get", "list", "create", "delete"), home),  # the benchmark's, the reader's, the gate's
         *_all("", "pods/log", ("get",), home),
         # The client's websocket is a GET (kubernetes-client/python #2084); older protocols are a POST.
         *_all("", "pods/exec", ("get", "create"), home),
         *_all("", "events", ("list",), home),
         *_all("", "services/proxy", ("get",), home),
     ]
+    if inputs["inspectsFabric"]:
+        wanted += _all("apps", "daemonsets", _MANAGE, home)
     if inputs["persistentVolume"]:
         wanted += _all("", "persistentvolumes", _MANAGE)
         wanted += _all("", "pods", _SEE, home)  # of the Job that downloads (pulumi-kubernetes, await/job.go)

@@ -34,9 +34,21 @@ def test_both_kinds_are_read(tmp_path: Path) -> None:
         assert read_target(str(file)).url == URL
 
 
+@pytest.mark.parametrize("gate", ["passed", "warned", "off", "none"])
+def test_how_far_rdma_is_proven_comes_with_it(gate: str) -> None:
+    """Not with a target that an earlier version of this project wrote."""
+    fabric = {"gate": gate, "reason": "why"}
+    target = parse_target(json.dumps(target_data(URL) | {"fabric": fabric}), "here")
+    assert target.fabric is not None
+    assert target.fabric.model_dump() == fabric
+    assert parse_target(json.dumps(target_data(URL)), "here").fabric is None
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        ({"fabric": {"gate": "maybe", "reason": ""}}, "fabric.gate: "),
+        ({"fabric": {"gate": "off"}}, "fabric.reason: "),
         ({"colour": "red"}, "colour: Extra inputs are not permitted"),
         ({"url": "127.0.0.1:18000"}, "url: "),
         ({"stack": "../elsewhere"}, "stack: "),

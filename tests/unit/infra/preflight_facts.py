@@ -16,6 +16,7 @@ INPUTS: Json = {
     "hostDevices": {},
     "nicClusterPolicy": False,
     "monitoring": "none",
+    "inspectsFabric": False,
     "storageClass": "",
     "persistentVolume": False,
 }

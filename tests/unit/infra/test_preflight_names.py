@@ -85,7 +85,8 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
             "cluster": {
                 "provider": "existing",
                 "nodes": {"network": "multus", "hostDevices": {"fabric0": "eth1", "fabric1": "eth2"}},
-            }
+            },
+            "fabric": {"gate": "off"},
         },
         {"weights": {"mode": "nfs", "revision": "a" * 40, "nfs": {"server": "10.0.0.5", "path": "/x"}}},
     ],

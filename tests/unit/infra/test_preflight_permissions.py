@@ -39,6 +39,7 @@ def test_a_namespace_that_is_there_need_not_be_made() -> None:
     ("inputs", "access"),
     [
         ({"persistentVolume": True}, Permission("", "persistentvolumes", "create", "")),
+        ({"inspectsFabric": True}, Permission("apps", "daemonsets", "create", "space")),
         (MULTUS, Permission("k8s.cni.cncf.io", "network-attachment-definitions", "create", "space")),
         ({"nicClusterPolicy": True}, Permission("mellanox.com", "nicclusterpolicies", "patch", "")),
         ({"monitoring": "prometheus-operator"}, Permission("monitoring.coreos.com", "podmonitors", "create", "space")),

@@ -219,4 +219,6 @@ def test_what_the_program_registers(chart: Json) -> None:
     assert (policy["nicClusterPolicy"], chart["nicClusterPolicy"]) == (True, False)
     # What the policy itself makes is not on the nodes yet.
     assert set(chart["rdmaResources"]) - set(policy["rdmaResources"]) == {"rdma/fabric0"}
-    assert inputs(cluster={"provider": "existing", "profile": "oke-mi300x"})["attachments"] == ["rdma-vf"] * 8
+    oke = inputs(cluster={"provider": "existing", "profile": "oke-mi300x"}, fabric={"gate": "off"})
+    assert oke["attachments"] == ["rdma-vf"] * 8
+    assert (chart["inspectsFabric"], oke["inspectsFabric"]) == (True, False)

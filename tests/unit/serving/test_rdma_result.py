@@ -1,0 +1,77 @@
+"""From the logs of a pair to a record for each run."""
+
+import dataclasses
+
+import pytest
+
+from serving.rdma_gate.framing import mark
+from serving.rdma_gate.pairs import Pair
+from serving.rdma_gate.result import Terms, not_run, results_of
+from tools.rehearsal.fabric_stand_in import gate_log
+
+NICS = tuple(f"mlx5_{number}:1" for number in range(8))
+PAIR = Pair(0, "node-a", "node-b")
+TERMS = Terms(NICS, "rocm", link_gbps=400, discovered=True)
+
+
+def logs(**said: str) -> tuple[str, str]:
+    return gate_log("client", NICS, **said), gate_log("server", NICS, **said)
+
+
+def test_all_runs_pass_and_the_record_is_small() -> None:
+    results = results_of(PAIR, TERMS, *logs())
+    assert [result.nic for result in results] == [*NICS, "all"]
+    assert all(result.passed and result.gpu_direct == "direct" and not result.why for result in results)
+    first = results[0].as_dict()
+    assert first["lane"] == "rc_mlx5/mlx5_0:1/path0"
+    assert (first["gbps"], first["floor_gbps"]) == (377.5, 200.0)
+    assert results[-1].floor_gbps == 252.0, "of one GPU's link, not of eight NICs"
+    assert len(str(first)) < 300
+
+
+def test_a_fall_back_says_its_lane_its_cause_and_the_fix() -> None:
+    result = results_of(PAIR, TERMS, *logs(lane="tcp/eth0", description="software emulation"))[0]
+    assert not result.passed
+    line = str(result)
+    assert line.startswith("node-a reads from node-b over mlx5_0:1: ")
+    for words in ("lane tcp/eth0", "lets UCX fall back to tcp", "name RDMA and no tcp there", "staged", "378 Gb/s"):
+        assert words in line
+    assert "\n" not in line
+
+
+def test_more_nics_than_the_table_names_are_proven_by_their_counters() -> None:
+    client, server = logs()
+    silent = client.replace('"rdma_bytes": {', '"rdma_bytes": null, "was": {')
+    assert silent != client
+    everything = results_of(PAIR, TERMS, silent, server)[-1]
+    assert not everything.passed
+    assert "nothing shows that" in everything.why
+    lazy = results_of(PAIR, TERMS, client.replace('"mlx5_7:1": 33', '"mlx5_7:1": 3'), server)[-1]
+    assert "mlx5_7:1 received" in lazy.why
+
+
+def test_a_run_that_is_not_in_the_log_fails() -> None:
+    client, server = logs()
+    cut = client[: client.index(mark("begin", run="mlx5_3:1", devices=["mlx5_3:1"], gpu=None))]
+    results = results_of(PAIR, TERMS, cut, server)
+    assert [result.passed for result in results] == [True] * 3 + [False] * 6
+    assert all(not result.passed for result in results_of(PAIR, TERMS, "", ""))
+
+
+def test_pods_that_ran_on_one_node_prove_nothing() -> None:
+    result = results_of(PAIR, TERMS, *logs(), {"client": "node-a", "server": "node-a"})[0]
+    assert "both pods ran on node-a" in result.why
+
+
+@pytest.mark.parametrize(("floor", "passes"), [(370, True), (380, False)])
+def test_a_floor_that_is_given_is_that_of_one_nic(floor: float, passes: bool) -> None:
+    """The stand-in's logs say 377.5 Gb/s, for all NICs as well."""
+    results = results_of(PAIR, dataclasses.replace(TERMS, floor_gbps=floor), *logs())
+    assert {result.floor_gbps for result in results} == {floor}
+    assert {result.passed for result in results} == {passes}
+
+
+def test_a_pair_whose_pods_did_not_start() -> None:
+    assert str(not_run(PAIR, TERMS, "the server's pod did not start")).startswith(
+        "node-a reads from node-b over any NIC: the server's pod did not start"
+    )
