@@ -40,7 +40,9 @@ COPY --from=environment /layers/venv/2 /
 COPY --from=environment /layers/venv/3 /
 COPY --from=package /opt/pd-mi325x /opt/pd-mi325x
 ARG TCMALLOC_LIBRARY
-ENV PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LD_PRELOAD=${TCMALLOC_LIBRARY}
+# Without either of the two vLLM's CPU worker refuses to start (cpu_worker.py, check_preloaded_libs).
+ENV PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    LD_PRELOAD=${TCMALLOC_LIBRARY}:/opt/venv/lib/libiomp5.so
 WORKDIR /home/ray
 
 FROM assembled AS check
