@@ -9,6 +9,7 @@ import pulumi
 
 from benchmarks.scenario import find_scenario
 from infra.benchmark_job.deadline import deadline_seconds
+from infra.late import Late
 from serving.kubernetes_names import BENCHMARK, BENCHMARK_TARGET, RESULTS, labels
 from serving.stack import Stack
 from serving.weights import token_variable, weights_volume
@@ -25,7 +26,7 @@ _KEPT_JOBS = 5
 
 
 def benchmark_template(
-    stack: Stack, stack_name: str, target: dict[str, Any], opts: pulumi.ResourceOptions, namespace: str
+    stack: Stack, stack_name: str, target: dict[str, Any], late: Late, opts: pulumi.ResourceOptions, namespace: str
 ) -> tuple[dict[str, Any], pulumi.Resource]:
     """Register all of it. `target`: infra/benchmark_target.py.
 
@@ -62,14 +63,14 @@ def benchmark_template(
     template = CronJob(
         BENCHMARK,
         metadata=named(BENCHMARK, BENCHMARK),
-        spec=cron_job_spec(stack, stack_name, str(target["tokenizer"])),  # pyright: ignore[reportArgumentType]
+        spec=late.of(stack, lambda whole: cron_job_spec(whole, stack_name, str(target["tokenizer"]))),  # pyright: ignore[reportArgumentType]
         opts=pulumi.ResourceOptions.merge(opts, with_its_jobs),
     )
     job = {
         "namespace": namespace,
         "cronjob": BENCHMARK,
         "results_claim": RESULTS,
-        "image": stack.required_images.benchmark,
+        "image": late.of(stack, lambda whole: whole.required_images.benchmark),
         "stack": stack_name,
         "scenario": stack.scenario,
     }

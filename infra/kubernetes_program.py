@@ -1,4 +1,4 @@
-"""The order of things on Kubernetes: nodes, checks, namespace, network, RDMA, operator, weights, service, benchmark."""
+"""The order of things on Kubernetes: images, nodes, checks, namespace, network, RDMA, weights, service, benchmark."""
 
 from typing import Any
 
@@ -13,7 +13,9 @@ from infra.cluster_preflight import ClusterPreflight
 from infra.drift import heal_by_force
 from infra.fabric import fabric
 from infra.fabric_inspector import inspect_fabric
+from infra.images import build_images
 from infra.kept_objects import KeptObjects, kept_of
+from infra.late import Late
 from infra.monitoring import monitoring
 from infra.namespace import check_stack_name, make_namespace
 from infra.ray_operator import ray_operator
@@ -33,6 +35,7 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     check_stack_name(name, stack.namespace)
     namespace = stack.namespace or name
     plan = fabric_plan(stack)
+    images = Late(build_images(stack, name))
     access = _nodes(stack)
     preflight = ClusterPreflight("preflight", stack, name, namespace, access)
     kept = KeptObjects(
@@ -54,17 +57,18 @@ def deploy_on_kubernetes(stack: Stack) -> None:
         cluster_wide, pulumi.ResourceOptions(depends_on=[home], transforms=[heal_by_force])
     )
     operator = _own_operator(stack, name, namespace, inside)
-    loaded = weights(stack, name, namespace, inside)
+    loaded = weights(stack, name, namespace, images, inside)
     network = fabric(stack, name, namespace, inside)
-    facts, inspectors = inspect_fabric(stack, plan, name, namespace, access, inside)
+    facts, inspectors = inspect_fabric(stack, plan, name, namespace, access, images, inside)
+    late = images.with_facts(facts)
     after_network = pulumi.ResourceOptions(depends_on=[home, *network, *inspectors])
-    gate = rdma_gate(stack, plan, name, namespace, access, facts, after_network)
+    gate = rdma_gate(stack, plan, name, namespace, access, late, after_network)
     ready = [*operator, *network, *inspectors, gate, *loaded]
     service, exporter = deploy_ray_service(
         stack,
         name,
         namespace,
-        facts,
+        late,
         gate,
         pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=ready)),
     )
@@ -75,8 +79,8 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     target = benchmark_target(stack, service_url, metrics_service=metrics, fabric=gate.for_benchmarks)
     # Gone before the weights: Kubernetes keeps a claim as long as any pod names it, one that has ended too.
     with_weights = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=loaded))
-    job, template = benchmark_template(stack, name, target, with_weights, namespace)
-    wait_for_it(stack, namespace, access, facts, service, [home, *ready, exporter, *watchers, template])
+    job, template = benchmark_template(stack, name, target, images, with_weights, namespace)
+    wait_for_it(stack, namespace, access, late, service, [home, *ready, exporter, *watchers, template])
     pulumi.export("service_url", service_url)
     pulumi.export("benchmark", target)
     pulumi.export("benchmark_job", job)

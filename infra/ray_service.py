@@ -6,10 +6,10 @@ import pulumi
 
 from infra.cluster.access import KubernetesAccess
 from infra.drift import healed_by_force
-from infra.fabric_inspector import FabricFacts, on_fabric
+from infra.late import Late
 from infra.still_there import objects_of
 from serving.kubernetes_names import RAY_SERVICE
-from serving.ray_cluster import metrics_service, ray_cluster_spec, ray_service
+from serving.ray_cluster import RAY_SERVICE_SPEC, metrics_service, ray_cluster_spec, ray_service_metadata
 from serving.serve_config import application, serve_config
 from serving.stack import Stack
 from serving.yaml_text import yaml_text
@@ -28,28 +28,27 @@ def deploy_ray_service(
     stack: Stack,
     stack_name: str,
     namespace: str,
-    facts: FabricFacts | None,
+    late: Late,
     gate: pulumi.Resource,
     opts: pulumi.ResourceOptions,
 ) -> tuple[pulumi.Resource, pulumi.Resource]:
-    """Register the RayService, and the service for its metrics. facts: what the nodes tell, if they are asked.
+    """Register the RayService, and the service for its metrics. late: what this update finds out.
 
     gate: the RDMA gate, in `opts.depends_on`; where it has to be passed again, the RayService goes first.
     """
     from pulumi_kubernetes.apiextensions import CustomResource
     from pulumi_kubernetes.core.v1 import Service
 
-    manifest = ray_service(stack, stack_name, namespace)
     service = CustomResource(
         "ray-service",
-        api_version=manifest["apiVersion"],
-        kind=manifest["kind"],
-        metadata=healed_by_force(manifest["metadata"]),
-        # Piece by piece: what the nodes tell is not known in a first preview, and all else is shown in it.
+        api_version="ray.io/v1",
+        kind="RayService",
+        metadata=healed_by_force(ray_service_metadata(stack_name, namespace)),
+        # Piece by piece: a first preview does not know what nodes tell or which image is built, and shows all else.
         spec={
-            **manifest["spec"],
-            "serveConfigV2": on_fabric(stack, facts, lambda told: yaml_text(serve_config(told))),
-            "rayClusterConfig": on_fabric(stack, facts, lambda told: ray_cluster_spec(told, stack_name)),
+            **RAY_SERVICE_SPEC,
+            "serveConfigV2": late.of(stack, lambda whole: yaml_text(serve_config(whole))),
+            "rayClusterConfig": late.of(stack, lambda whole: ray_cluster_spec(whole, stack_name)),
         },
         opts=pulumi.ResourceOptions.merge(
             opts,
@@ -72,7 +71,7 @@ def wait_for_it(
     stack: Stack,
     namespace: str,
     access: KubernetesAccess,
-    facts: FabricFacts | None,
+    late: Late,
     service: pulumi.Resource,
     objects: list[pulumi.Resource],
 ) -> None:
@@ -84,7 +83,7 @@ def wait_for_it(
         # Absent in a preview of what does not exist yet.
         "uid": live.apply(lambda metadata: metadata.get("uid", "")),
         "generation": live.apply(lambda metadata: metadata.get("generation", 0)),
-        "application": on_fabric(stack, facts, application),
+        "application": late.of(stack, application),
         "pods": 1 + stack.topology_.replicas,
         "objects": objects_of(stack, namespace),
         "readyTimeoutSeconds": stack.ready_timeout_seconds,

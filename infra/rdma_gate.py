@@ -5,7 +5,7 @@ from typing import Any
 import pulumi
 
 from infra.cluster.access import KubernetesAccess
-from infra.fabric_inspector import FabricFacts, on_fabric
+from infra.late import Late
 from serving.fabric_plan import FabricPlan
 from serving.rdma_gate.jobs import gate_pod
 from serving.stack import Stack
@@ -33,7 +33,7 @@ def rdma_gate(
     stack_name: str,
     namespace: str,
     access: KubernetesAccess,
-    facts: FabricFacts | None,
+    late: Late,
     opts: pulumi.ResourceOptions,
 ) -> RdmaGate:
     """Register the gate, also where nothing has to be proven.
@@ -41,13 +41,13 @@ def rdma_gate(
     So that a stack which is given something to prove later (prefill and decode in place of aggregated replicas) makes a
     replacement of it, for which the RayService goes, and no new resource, for which it would stay on the GPUs.
     """
-    runs = plan.runs_gate
+    runs, facts = plan.runs_gate, late.facts
     inputs = {
         "namespace": namespace,
         "stack": stack_name,
         "mode": plan.gate,
         "reason": plan.reason,
-        "template": on_fabric(stack, facts, lambda told: gate_pod(told, stack_name)) if runs else {},
+        "template": late.of(stack, lambda whole: gate_pod(whole, stack_name)) if runs else {},
         "nodes": facts.nodes if runs and facts else [],
         "nodeSelector": stack.profile.node_selector,
         "replicas": stack.topology_.replicas,

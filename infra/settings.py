@@ -19,7 +19,7 @@ def read_settings() -> Stack | NodePoolStack:
         stack = parse_settings({key: _value(text) for key, text in raw.items()})
         if isinstance(stack, NodePoolStack):
             return stack
-        if stack.target == "kubernetes":
+        if stack.target == "kubernetes" and not (stack.images and stack.images.build):
             _ = stack.required_images
         if stack.scenario not in (known := load_scenarios()):
             raise ConfigError("scenario", f"unknown scenario {stack.scenario!r}", f"known: {', '.join(known)}")

@@ -4,6 +4,7 @@ import pulumi
 from pulumi_kubernetes.batch.v1 import Job
 from pulumi_kubernetes.core.v1 import PersistentVolume, PersistentVolumeClaim, Secret
 
+from infra.late import Late
 from serving.kubernetes_names import HUGGING_FACE_TOKEN, WEIGHTS, labels
 from serving.stack import Stack
 from serving.weights import (
@@ -18,13 +19,15 @@ from serving.weights import (
 )
 
 
-def weights(stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+def weights(
+    stack: Stack, stack_name: str, namespace: str, late: Late, opts: pulumi.ResourceOptions
+) -> list[pulumi.Resource]:
     """Register what the weights of this stack need. Engine pods may start when all of it is done."""
     made: list[pulumi.Resource] = []
     if stack.hugging_face_token is not None:
         made.append(_token(stack.hugging_face_token.get_secret_value(), stack_name, namespace, opts))
     if stack.weights.mode == "nfs":
-        made += _filled_export(stack, stack_name, namespace, _after(made, opts))
+        made += _filled_export(stack, stack_name, namespace, late, _after(made, opts))
     return made
 
 
@@ -38,7 +41,7 @@ def _token(token: str, stack_name: str, namespace: str, opts: pulumi.ResourceOpt
 
 
 def _filled_export(
-    stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions
+    stack: Stack, stack_name: str, namespace: str, late: Late, opts: pulumi.ResourceOptions
 ) -> list[pulumi.Resource]:
     """Volume, claim and the Job that downloads into it, which Pulumi waits for.
 
@@ -69,7 +72,7 @@ def _filled_export(
             # The next update starts a failed download again; it would otherwise look at the failed Job for ever.
             "annotations": {"pulumi.com/replaceUnready": "true"},
         },
-        spec=download_spec(stack, stack_name),  # pyright: ignore[reportArgumentType]
+        spec=late.of(stack, lambda whole: download_spec(whole, stack_name)),  # pyright: ignore[reportArgumentType]
         opts=pulumi.ResourceOptions.merge(_after([claim], opts), pulumi.ResourceOptions(custom_timeouts=wait)),
     )
     return [volume, claim, job]

@@ -15,25 +15,25 @@ _USER = 1000
 _RESOURCES = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
 
 
-def inspector(stack: Stack, stack_name: str, namespace: str) -> Manifest:
-    """The manifest. Its pods ask for no GPU and no RDMA device, so they run beside engines, and may do nothing."""
+def inspector_metadata(stack_name: str, namespace: str) -> Manifest:
+    """Metadata of the DaemonSet."""
+    return {
+        "name": FABRIC_INSPECTOR,
+        "namespace": namespace,
+        "labels": labels(stack_name, FABRIC_INSPECTOR),
+        # FabricFacts waits for it, for what its pods say, and tells why it waits.
+        "annotations": {"pulumi.com/skipAwait": "true"},
+    }
+
+
+def inspector_spec(stack: Stack, stack_name: str) -> Manifest:
+    """Its spec. Its pods ask for no GPU and no RDMA device, so they run beside engines, and may do nothing."""
     label = labels(stack_name, FABRIC_INSPECTOR)
     return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {
-            "name": FABRIC_INSPECTOR,
-            "namespace": namespace,
-            "labels": label,
-            # FabricFacts waits for it, for what its pods say, and tells why it waits.
-            "annotations": {"pulumi.com/skipAwait": "true"},
-        },
-        "spec": {
-            "selector": {"matchLabels": label},
-            # All at once: nothing depends on a pod that is there without a break.
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
-            "template": {"metadata": {"labels": label}, "spec": _pod(stack)},
-        },
+        "selector": {"matchLabels": label},
+        # All at once: nothing depends on a pod that is there without a break.
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
+        "template": {"metadata": {"labels": label}, "spec": _pod(stack)},
     }
 
 

@@ -68,7 +68,7 @@ Interface = Annotated[str, _in_words(_INTERFACE, "the name of a network interfac
 
 
 def _with_digest(reference: str) -> str:
-    if "@" not in reference:
+    if reference and "@" not in reference:
         raise ValueError(
             "has no digest, and a tag can be another image tomorrow: append the one that "
             f"`docker buildx imagetools inspect {reference}` prints"
@@ -76,14 +76,22 @@ def _with_digest(reference: str) -> str:
     return reference
 
 
-Image = Annotated[
+ImageOrEmpty = Annotated[
     str,
     _in_words(
         _IMAGE,
         "an image such as registry.example.com:5000/team/engine@sha256:DIGEST: "
         "no http://, no white space, lower case before the tag, no empty tag, a whole digest",
+        or_empty=True,
     ),
     AfterValidator(_with_digest),
+]
+ImageFolder = Annotated[
+    str,
+    _in_words(
+        rf"(?=.{{1,200}}$){_IMAGE_HOST}(?:/{_IMAGE_PATH})*",
+        "a registry, and where in it: registry.example.com/team, no http://, no tag, lower case",
+    ),
 ]
 
 

@@ -1,12 +1,12 @@
-"""Settings that only a stack on Kubernetes has: images, weights, KubeRay, results, monitoring."""
+"""Settings that only a stack on Kubernetes has: weights, KubeRay, results, monitoring."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from serving.errors import ConfigError
-from serving.kubernetes_grammar import AbsolutePath, AbsolutePathOrEmpty, DnsNameOrEmpty, Host, Image, NamespaceOrEmpty
+from serving.kubernetes_grammar import AbsolutePath, AbsolutePathOrEmpty, Host, NamespaceOrEmpty
 from serving.kubernetes_names import is_the_clusters_own
 from serving.quantities import Memory
 from serving.settings_base import Settings
@@ -25,21 +25,6 @@ def _a_token(token: SecretStr) -> SecretStr:
 
 
 HubToken = Annotated[SecretStr, AfterValidator(_a_token)]
-
-
-class Images(Settings):
-    """Container images, by digest: what was measured can be had again."""
-
-    engine: Image = Field(description="Ray, vLLM, the transfer library and this package (docker/)")
-    benchmark: Image = Field(description="AIPerf and this package")
-    pull_secret: DnsNameOrEmpty = Field(
-        default="", description="name of an existing image pull secret in the stack's namespace"
-    )
-
-    @property
-    def pull_secrets(self) -> dict[str, Any]:
-        """What a pod's spec says about pulling these images; nothing for public ones."""
-        return {"imagePullSecrets": [{"name": self.pull_secret}]} if self.pull_secret else {}
 
 
 class Security(Settings):

@@ -57,6 +57,18 @@ def _engine_start(stack: Stack) -> dict[str, str]:
     return options
 
 
+# What is the same in every RayService's spec.
+RAY_SERVICE_SPEC: Manifest = {
+    "upgradeStrategy": {"type": "None"},
+    "excludeHeadPodFromServeSvc": True,  # clients reach the proxies beside the engines, not one more hop
+}
+
+
+def ray_service_metadata(stack_name: str, namespace: str) -> Manifest:
+    """Metadata of the RayService."""
+    return {"name": RAY_SERVICE, "namespace": namespace, "labels": labels(stack_name, "service")}
+
+
 def ray_service(stack: Stack, stack_name: str, namespace: str) -> Manifest:
     """The RayService manifest. KubeRay applies edits of serveConfigV2 in place, and of nothing else.
 
@@ -67,11 +79,10 @@ def ray_service(stack: Stack, stack_name: str, namespace: str) -> Manifest:
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
-        "metadata": {"name": RAY_SERVICE, "namespace": namespace, "labels": labels(stack_name, "service")},
+        "metadata": ray_service_metadata(stack_name, namespace),
         "spec": {
+            **RAY_SERVICE_SPEC,
             "serveConfigV2": yaml_text(serve_config(stack)),
-            "upgradeStrategy": {"type": "None"},
-            "excludeHeadPodFromServeSvc": True,  # clients reach the proxies beside the engines, not one more hop
             "rayClusterConfig": ray_cluster_spec(stack, stack_name),
         },
     }

@@ -10,9 +10,11 @@ from serving.engine import EngineSettings
 from serving.errors import ConfigError
 from serving.fabric.discovered import NOTHING, Discovered
 from serving.fabric_settings import Fabric
+from serving.image_arguments import engine_image
+from serving.images import Images
 from serving.kubernetes_grammar import NamespaceOrEmpty
 from serving.kubernetes_names import is_the_clusters_own
-from serving.kubernetes_settings import HubToken, Images, Monitoring, RayOperator, Results, Security, Weights
+from serving.kubernetes_settings import HubToken, Monitoring, RayOperator, Results, Security, Weights
 from serving.local_ports import LocalPorts
 from serving.models import Model, model
 from serving.node_check import check_nodes
@@ -115,6 +117,10 @@ class Stack(Settings):
                 raise ConfigError(
                     f"engine.{role}.max_model_len", f"{limit} is more than {self.model}'s {self.model_.max_model_len}"
                 )
+        if self.images is not None and self.images.build is not None and not engine_image(self.platform):
+            raise ConfigError(
+                "images.build", f"docker/ has no engine image for platform {self.platform}", "give images.engine"
+            )
         if self.target == "kubernetes":
             check_nodes(self.platform_, self.profile)
         return self
@@ -147,10 +153,21 @@ class Stack(Settings):
 
     @property
     def required_images(self) -> Images:
-        """The images of a stack on Kubernetes. Raises ConfigError: no public ones exist that could be the default."""
+        """The images of a stack on Kubernetes, built if they have to be (`with_images`). Raises ConfigError.
+
+        No public ones exist that could be the default.
+        """
+        fix = "set images.engine and images.benchmark"
         if self.images is None:
-            raise ConfigError("images", "is required on Kubernetes", "set images.engine and images.benchmark")
+            raise ConfigError("images", "is required on Kubernetes", f"{fix}, or images.build")
+        if not self.images.engine:
+            raise ConfigError("images.build", "is built by `pulumi up`, and not known before", fix)
         return self.images
+
+    def with_images(self, engine: str, benchmark: str) -> "Stack":
+        """This stack with the references of the images that were built for it."""
+        assert self.images is not None  # noqa: S101
+        return self.model_copy(update={"images": self.images.built(engine, benchmark)})
 
     @property
     def profile(self) -> NodeProfile:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,13 +11,14 @@ from infra.provider.kubernetes_api import KubernetesApi
 from serving.stack_files import load_stack, stack_names
 from tests.cluster.deployment import IMAGES, NO_FABRIC
 from tests.shell import ROOT, Shell, assert_one_clear_line, copy_of_checkout
-from tools.rehearsal import digitalocean_plugin
+from tools.rehearsal import stand_in_plugins
 from tools.rehearsal.cluster import SimulatedCluster
 from tools.rehearsal.landing import faults
 from tools.rehearsal.stack import look
 from tools.toolchain import kubernetes_provider
 
 PREINSTALLED = {"install": "preinstalled"}
+BUILT = {"build": {"registry": "registry.example/team"}}
 SETTINGS = {"images": IMAGES, "readyTimeoutSeconds": 180, "fabric": NO_FABRIC}
 
 
@@ -34,7 +36,7 @@ def person(tmp_path: Path, empty: SimulatedCluster) -> Shell:
     (checkout / ".venv").symlink_to(ROOT / ".venv")
     shell = Shell(checkout, tmp_path / "home")
     kubernetes_provider.put_into(tmp_path / "home" / "pulumi")
-    digitalocean_plugin.put_into(tmp_path / "home" / "pulumi")
+    stand_in_plugins.put_into(tmp_path / "home" / "pulumi")
     state = tmp_path / "digitalocean"
     state.mkdir()
     shell.env |= {
@@ -72,13 +74,25 @@ def nodes(cluster: SimulatedCluster) -> list[str]:
     return [it["metadata"]["name"] for it in KubernetesApi(str(cluster.outside_kubeconfig)).list("/api/v1/nodes")]
 
 
-@pytest.mark.parametrize("name", one_of_each_model())
-def test_a_shipped_stack_from_nothing(name: str, person: Shell, empty: SimulatedCluster) -> None:
-    select(person, name, rayOperator=PREINSTALLED, **SETTINGS)
+def pods(cluster: SimulatedCluster, namespace: str) -> list[dict[str, Any]]:
+    return KubernetesApi(str(cluster.outside_kubeconfig)).list(f"/api/v1/namespaces/{namespace}/pods")
+
+
+@pytest.mark.parametrize(("name", "images"), list(zip(one_of_each_model(), (IMAGES, BUILT), strict=True)))
+def test_a_shipped_stack_from_nothing(
+    name: str, images: dict[str, object], person: Shell, empty: SimulatedCluster
+) -> None:
+    select(person, name, rayOperator=PREINSTALLED, **{**SETTINGS, "images": images})
     up = person.run("pulumi up --yes --skip-preview", 300)
     assert up.ok, up.text
     assert faults(look(empty, load_stack(name), name), load_stack(name)) == []
     assert len(nodes(empty)) == 2 + load_stack(name).topology_.replicas
+    taken = {container["image"] for pod in pods(empty, name) for container in pod["spec"]["containers"]}
+    if images is BUILT:
+        digest = "@sha256:[0-9a-f]{64}"
+        assert all(re.fullmatch(rf"registry.example/team/engine-rocm:{name}{digest}", image) for image in taken), taken
+    else:
+        assert taken == {IMAGES["engine"]}
     state = person.run("pulumi stack export").text
     assert "certificate-authority" not in state, "a kubeconfig stands in the state in clear"
     destroy = person.run("pulumi destroy --yes --skip-preview", 300)

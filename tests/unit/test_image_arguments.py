@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from serving import image_arguments
 from serving.versions import versions
 from tests.shell import ROOT
 from tools.image_builder import arguments as images
@@ -24,20 +25,20 @@ def declared(dockerfile: Path) -> set[str]:
 
 def changed(monkeypatch: pytest.MonkeyPatch, *keys: str) -> dict[str, set[str]]:
     """Image -> arguments that are others when the value at `keys` of versions.toml is another."""
-    before, data = images.build_arguments(), copy.deepcopy(versions())
+    before, data = image_arguments.build_arguments(), copy.deepcopy(versions())
     table: Any = data
     for key in keys[:-1]:
         table = table[key]
     table[keys[-1]] = "another"
     with monkeypatch.context() as patch:
-        patch.setattr(images, "versions", lambda: data)
-        after = images.build_arguments()
+        patch.setattr(image_arguments, "versions", lambda: data)
+        after = image_arguments.build_arguments()
     differ = {name: {key for key in args if args[key] != before[name][key]} for name, args in after.items()}
     return {name: keys for name, keys in differ.items() if keys}
 
 
 def test_each_dockerfile_gets_the_arguments_it_declares_and_no_others() -> None:
-    arguments = images.build_arguments()
+    arguments = image_arguments.build_arguments()
     assert arguments.keys() == DOCKERFILES.keys()
     for name, dockerfile in DOCKERFILES.items():
         assert declared(dockerfile) == arguments[name].keys(), name
@@ -74,8 +75,8 @@ def test_a_changed_version_changes_what_is_built_of_it_and_nothing_else(
 def test_a_known_digest_is_what_the_base_is_taken_by(monkeypatch: pytest.MonkeyPatch) -> None:
     data = copy.deepcopy(versions())
     data["image"]["python"] |= {"reference": "docker.io/library/python:tag", "digest": DIGEST}
-    monkeypatch.setattr(images, "versions", lambda: data)
-    assert images.reference("python") == f"docker.io/library/python:tag@{DIGEST}"
+    monkeypatch.setattr(image_arguments, "versions", lambda: data)
+    assert image_arguments.reference("python") == f"docker.io/library/python:tag@{DIGEST}"
 
 
 def test_a_digest_is_written_into_its_own_table_and_nowhere_else() -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import requests
 import typer
 
+from serving.image_arguments import build_arguments
 from serving.versions import VERSIONS_FILE, versions
 from tools.toolchain.errors import ToolchainError
 
@@ -26,51 +27,6 @@ _MANIFESTS = (
 _REGISTRIES = {"docker.io": "https://registry-1.docker.io"}
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 _TIMEOUT_S = 30
-
-
-def reference(name: str) -> str:
-    """A base image as a Dockerfile takes it: by digest if it is known, and with its tag for people."""
-    image: dict[str, str] = versions()["image"][name]
-    return f"{image['reference']}@{image['digest']}" if image["digest"] else image["reference"]
-
-
-def build_arguments() -> dict[str, dict[str, str]]:
-    """Bake target -> build argument -> value."""
-    data = versions()
-    build: dict[str, str] = data["image"]["build"]
-    python = {
-        "PYTHON_IMAGE": reference("python"),
-        "PYTHON_VERSION": data["python"]["version"],
-        "UV_VERSION": data["uv"]["version"],
-    }
-    rocm: dict[str, str] = data["platform"]["rocm"]
-    return {
-        "rocm": {
-            **python,
-            "BUILD_IMAGE": reference("rocm_build"),
-            "RAY_VERSION": rocm["ray"],
-            "VLLM_VERSION": rocm["vllm"],
-            "VLLM_INDEX": build["vllm_index"],
-            "UCX_REPOSITORY": build["ucx_repository"],
-            "UCX_COMMIT": rocm["ucx"],
-            "RIXL_REPOSITORY": build["rixl_repository"],
-            "RIXL_COMMIT": rocm["rixl"],
-            "TRITON_REPOSITORY": build["triton_repository"],
-            "TRITON_COMMIT": rocm["triton"],
-            "WHEEL_PLATFORM": build["wheel_platform"],
-            "GPU_TARGET": build["gpu_target"],
-            "LAYER_LIMIT_MB": build["layer_limit_mb"],
-            "VERSION_SET": "rocm",
-        },
-        "cpu": {
-            **python,
-            "TCMALLOC_PACKAGE": data["libtcmalloc"]["package"],
-            "TCMALLOC_LIBRARY": data["libtcmalloc"]["library"],
-            "LAYER_LIMIT_MB": build["layer_limit_mb"],
-            "VERSION_SET": "cpu",
-        },
-        "benchmark": python,
-    }
 
 
 def bake_file() -> dict[str, Any]:

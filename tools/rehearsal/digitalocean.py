@@ -1,6 +1,6 @@
 """A stand-in for DigitalOcean's Pulumi provider: VPC, DOKS cluster, node pool, firewall, and the Kubernetes versions.
 
-For rehearsals without an account. An engine finds it in a Pulumi home that digitalocean_plugin.py has put it into. It
+For rehearsals without an account. An engine finds it in a Pulumi home that stand_in_plugins.py has put it into. It
 checks inputs against the SDK (digitalocean_schema.py), keeps objects in a file and fails or delays on demand
 (digitalocean_store.py), and makes a pool's nodes appear in the control plane of $PD_REHEARSAL_KUBECONFIG
 (digitalocean_nodes.py).
@@ -8,30 +8,21 @@ checks inputs against the SDK (digitalocean_schema.py), keeps objects in a file 
 
 # ruff: noqa: N802 - methods have the names of the gRPC service
 
-import json
 import os
 import secrets
-import signal
-import traceback
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
 from pathlib import Path
-from threading import Event
 from typing import Any
 
-import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 
 from tools.rehearsal.digitalocean_api import Api, ApiError
 from tools.rehearsal.digitalocean_diff import differences
 from tools.rehearsal.digitalocean_store import Store
-from tools.rehearsal.digitalocean_wire import UNKNOWN, Properties, secret_keys, struct, unknown, values
+from tools.rehearsal.pulumi_wire import UNKNOWN, Properties, secret_keys, struct, unknown, values
+from tools.rehearsal.stand_in import StandIn, one_line_errors, serve
 from tools.toolchain.versions import versions
 
-_MAX_MESSAGE = 400 * 1024 * 1024  # bytes; the limit Pulumi's own SDKs use
-_PARENT_SECONDS = 2.0
 _TOKEN_VARIABLES = ("DIGITALOCEAN_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN")
 # Outputs that the cloud makes up, so that a preview does not know them.
 _COMPUTED = {
@@ -50,38 +41,12 @@ def _kind(urn: str) -> str:
     return urn.split("::")[-2].split("$")[-1].split("/")[1].split(":")[0]
 
 
-def _one_line_errors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Report a refusal as the message it carries. Anything else is a bug of the stand-in and names itself as one."""
-
-    @wraps(method)
-    def call(self: "Provider", request: Any, context: grpc.ServicerContext) -> Any:
-        try:
-            return method(self, request, context)
-        except ApiError as error:
-            context.abort(grpc.StatusCode.UNKNOWN, f"{method.__name__.lower()}: {error}")
-        except Exception as error:
-            traceback.print_exc()  # into the engine's log
-            context.abort(grpc.StatusCode.INTERNAL, f"stand-in: {type(error).__name__}: {error} (please report)")
-
-    return call
-
-
-class Provider(provider_pb2_grpc.ResourceProviderServicer):
+class Provider(StandIn):
     """Pulumi's ResourceProvider service over `store`."""
 
     def __init__(self, store: Store) -> None:
-        self._cancelled = Event()
-        self._api = Api(store, self._cancelled.wait)
-
-    def Handshake(self, request: Any, context: Any) -> Any:
-        return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
-
-    def GetPluginInfo(self, request: Any, context: Any) -> Any:
-        return plugin_pb2.PluginInfo(version=versions()["pulumi_digitalocean"]["version"])
-
-    def GetSchema(self, request: Any, context: Any) -> Any:
-        schema = {"name": "digitalocean", "version": versions()["pulumi_digitalocean"]["version"]}
-        return provider_pb2.GetSchemaResponse(schema=json.dumps(schema))
+        super().__init__("digitalocean", versions()["pulumi_digitalocean"]["version"])
+        self._api = Api(store, self.cancelled.wait)
 
     def CheckConfig(self, request: Any, context: Any) -> Any:
         """A token from the configuration or the environment; never in clear in the state."""
@@ -92,13 +57,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         inputs = struct({**config, "token": token}, secrets=["token"])
         return provider_pb2.CheckResponse(inputs=inputs, failures=failures)
 
-    def DiffConfig(self, request: Any, context: Any) -> Any:
-        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
-
-    def Configure(self, request: Any, context: Any) -> Any:
-        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
-
-    @_one_line_errors
+    @one_line_errors
     def Invoke(self, request: Any, context: Any) -> Any:
         name = request.tok.split(":")[-1]
         if name != "getKubernetesVersions":
@@ -112,7 +71,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         getattr(response, "return").CopyFrom(struct(answer))
         return response
 
-    @_one_line_errors
+    @one_line_errors
     def Check(self, request: Any, context: Any) -> Any:
         from tools.rehearsal.digitalocean_schema import problems  # imports the SDK, which takes a second
 
@@ -124,11 +83,11 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         failures = [provider_pb2.CheckFailure(reason=problem) for problem in problems(kind, news)]
         return provider_pb2.CheckResponse(inputs=struct(news, secret_keys(request.news)), failures=failures)
 
-    @_one_line_errors
+    @one_line_errors
     def Diff(self, request: Any, context: Any) -> Any:
         return differences(_kind(request.urn), values(request.old_inputs), values(request.news))
 
-    @_one_line_errors
+    @one_line_errors
     def Create(self, request: Any, context: Any) -> Any:
         kind, inputs = _kind(request.urn), values(request.properties)
         hidden = _hidden(kind, secret_keys(request.properties))
@@ -138,7 +97,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         object_id, outputs = self._api.create(kind, inputs)
         return provider_pb2.CreateResponse(id=object_id, properties=struct(outputs, hidden))
 
-    @_one_line_errors
+    @one_line_errors
     def Read(self, request: Any, context: Any) -> Any:
         found = self._api.read(request.id, values(request.properties))
         if found is None:
@@ -149,7 +108,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             id=request.id, inputs=struct(inputs, hidden & inputs.keys()), properties=struct(outputs, hidden)
         )
 
-    @_one_line_errors
+    @one_line_errors
     def Update(self, request: Any, context: Any) -> Any:
         kind, news, olds = _kind(request.urn), values(request.news), values(request.olds)
         hidden = _hidden(kind, secret_keys(request.news))
@@ -158,14 +117,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         outputs = self._api.update(request.id, news, olds)
         return provider_pb2.UpdateResponse(properties=struct(outputs, hidden))
 
-    @_one_line_errors
+    @one_line_errors
     def Delete(self, request: Any, context: Any) -> Any:
         self._api.delete(request.id)
-        return empty_pb2.Empty()
-
-    def Cancel(self, request: Any, context: Any) -> Any:
-        """Ctrl-C, and the end of every update: whoever waits stops waiting."""
-        self._cancelled.set()
         return empty_pb2.Empty()
 
 
@@ -179,21 +133,5 @@ def _hidden(kind: str, given: set[str]) -> set[str]:
     return {*given, "kubeConfigs"} if kind == "kubernetesCluster" else given
 
 
-def main(directory: Path) -> None:
-    """Serve until the engine ends this process; the port is the first line of stdout, as plugins must."""
-    ended, parent = Event(), os.getppid()
-    # A handler, since a KeyboardInterrupt can strike anywhere, also before the loop below.
-    signal.signal(signal.SIGINT, lambda *_: ended.set())
-    limits = [("grpc.max_receive_message_length", _MAX_MESSAGE), ("grpc.max_send_message_length", _MAX_MESSAGE)]
-    server = grpc.server(ThreadPoolExecutor(max_workers=8), options=limits)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Provider(Store(directory)), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    print(port, flush=True)
-    while not ended.wait(_PARENT_SECONDS) and os.getppid() == parent:
-        pass  # an engine that was killed cannot end its plugins
-    server.stop(grace=None)
-
-
 if __name__ == "__main__":
-    main(Path(os.environ["PD_REHEARSAL_STATE"]))
+    serve(Provider(Store(Path(os.environ["PD_REHEARSAL_STATE"]))))

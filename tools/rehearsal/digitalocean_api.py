@@ -16,14 +16,15 @@ import yaml
 
 from tools.rehearsal import digitalocean_nodes as nodes
 from tools.rehearsal.digitalocean_store import Objects, Store
-from tools.rehearsal.digitalocean_wire import Properties
+from tools.rehearsal.pulumi_wire import Properties
+from tools.rehearsal.stand_in import StandInError
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.versions import release, versions
 
 _WEEK = timedelta(days=7)  # DOKS's own term of a kubeconfig, also for 0 (SDK, kubeconfig_expire_seconds)
 
 
-class ApiError(Exception):
+class ApiError(StandInError):
     """A refusal, in one line."""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pulumi.runtime.proto import provider_pb2
 
-from tools.rehearsal.digitalocean_wire import Properties
+from tools.rehearsal.pulumi_wire import Properties
 
 _Kind = provider_pb2.PropertyDiff.Kind
 

@@ -24,7 +24,7 @@ from serving.stack import Stack
 from serving.stack_files import PROJECT, load_stack
 from serving.yaml_text import yaml_text
 from tools.project_copy import ProjectCopy
-from tools.rehearsal import digitalocean_plugin, rehearsable
+from tools.rehearsal import rehearsable, stand_in_plugins
 from tools.rehearsal.cluster import SIMULATED, SimulatedCluster
 from tools.rehearsal.landing import COMPONENT, Landing, faults, landing
 from tools.rehearsal.state_directory import state_directory
@@ -115,7 +115,7 @@ class RehearsalProject(ProjectCopy):
 
     def deploy(self, name: str, stack: Stack) -> None:
         kubernetes_provider.put_into(self.place / "home")
-        digitalocean_plugin.put_into(self.place / "home")
+        stand_in_plugins.put_into(self.place / "home")
         document = yaml.safe_load((ROOT / f"Pulumi.{name}.yaml").read_text())
         document["config"] |= {f"{PROJECT}:{key}": value for key, value in changes(stack, self._cluster).items()}
         self.prepare(name, yaml_text(document))

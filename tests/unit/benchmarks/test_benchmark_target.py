@@ -48,7 +48,6 @@ def test_how_far_rdma_is_proven_comes_with_it(gate: str) -> None:
     ("change", "said"),
     [
         ({"fabric": {"gate": "maybe", "reason": ""}}, "fabric.gate: "),
-        ({"fabric": {"gate": "off"}}, "fabric.reason: "),
         ({"colour": "red"}, "colour: Extra inputs are not permitted"),
         ({"url": "127.0.0.1:18000"}, "url: "),
         ({"stack": "../elsewhere"}, "stack: "),

@@ -17,7 +17,7 @@ _STACK = parse_stack(
         "topology": "2p1d",
         "scenario": "qwen-16k-1k",
         "cluster": {"provider": "doks"},
-        "images": {"engine": "registry.example/engine:1", "benchmark": "registry.example/benchmark:1"},
+        "images": {name: f"registry.example/{name}@sha256:{'1' * 64}" for name in ("engine", "benchmark")},
     }
 )
 INPUTS: Json = {

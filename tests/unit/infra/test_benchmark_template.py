@@ -10,6 +10,7 @@ from benchmarks.scenario import find_scenario
 from infra.benchmark_job.deadline import deadline_seconds
 from infra.benchmark_target import benchmark_target
 from infra.benchmark_template import benchmark_template, claim_spec, cron_job_spec
+from infra.late import Late
 from serving.stack import Stack, parse_stack
 from serving.weights import tokenizer_source, weights_volume
 
@@ -164,7 +165,7 @@ def test_what_reaches_the_engine(engine: _Engine) -> None:
     @pulumi.runtime.test
     def deploy() -> None:
         target = {"stack": "pd-1p1d", "tokenizer": TOKENIZER, "url": pulumi.Output.from_input("http://llm:8000")}
-        known.update(benchmark_template(stack(), "pd-1p1d", target, pulumi.ResourceOptions(), "llm")[0])
+        known.update(benchmark_template(stack(), "pd-1p1d", target, Late(), pulumi.ResourceOptions(), "llm")[0])
 
     deploy()
     assert known == {

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.shell import ROOT, Answer, Shell, assert_one_clear_line
+from tools.rehearsal import stand_in_plugins
 
 PROGRAM = """
 import pulumi
@@ -74,10 +75,10 @@ def account(tmp_path: Path) -> Account:
     (program / "Pulumi.yaml").write_text("name: pd-mi325x\nruntime: {name: python, options: {virtualenv: .venv}}\n")
     (program / "__main__.py").write_text(PROGRAM)
     shell = Shell(program, tmp_path / "home")
+    stand_in_plugins.put_into(tmp_path / "home" / "pulumi")
     state = tmp_path / "state"
     state.mkdir()
     shell.env |= {
-        "PATH": f"{ROOT / 'tools' / 'rehearsal' / 'plugins'}:{shell.env['PATH']}",
         "PD_REHEARSAL_STATE": str(state),
         "PD_REHEARSAL_KUBECONFIG": "",
         "DIGITALOCEAN_TOKEN": TOKEN,

@@ -15,11 +15,11 @@ from pulumi.runtime.proto import provider_pb2
 from tests.shell import ROOT
 from tools.rehearsal.digitalocean import Provider
 from tools.rehearsal.digitalocean_store import Store
-from tools.rehearsal.digitalocean_wire import UNKNOWN, secret_keys, struct, values
+from tools.rehearsal.pulumi_wire import UNKNOWN, secret_keys, struct, values
 
 # The SDK's own modules warn of each other's old names.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-LAUNCHER = ROOT / "tools" / "rehearsal" / "plugins" / "pulumi-resource-digitalocean"
+LAUNCHER = ROOT / "tools" / "rehearsal" / "plugins" / "stand-in"
 POOL = {"name": "system", "size": "s-8vcpu-16gb-amd", "nodeCount": 2}
 GPU_POOL = {"name": "mi325x", "size": "gpu-mi325x8-2048gb-fabric-contracted", "nodeCount": 2, "clusterId": "c"}
 RULE = {"protocol": "icmp", "sourceAddresses": ["10.0.0.0/8"]}
@@ -194,7 +194,7 @@ def _plugin(command: list[str], state: Path) -> "subprocess.Popen[str]":
 
 
 def test_the_engines_signal_ends_the_plugin_without_a_word(tmp_path: Path) -> None:
-    with _plugin([str(LAUNCHER), "127.0.0.1:1"], tmp_path) as plugin:
+    with _plugin([str(LAUNCHER), "digitalocean", "127.0.0.1:1"], tmp_path) as plugin:
         assert plugin.stdout
         assert int(plugin.stdout.readline()) > 0
         plugin.send_signal(signal.SIGINT)
@@ -203,7 +203,7 @@ def test_the_engines_signal_ends_the_plugin_without_a_word(tmp_path: Path) -> No
 
 
 def test_the_plugin_ends_with_an_engine_that_was_killed(tmp_path: Path) -> None:
-    command = f"'{LAUNCHER}' & echo $!; sleep 600"
+    command = f"'{LAUNCHER}' digitalocean & echo $!; sleep 600"
     with _plugin(["bash", "-c", command], tmp_path) as engine:
         assert engine.stdout
         plugin = psutil.Process(int(engine.stdout.readline()))
@@ -220,6 +220,8 @@ def test_the_plugin_ends_with_an_engine_that_was_killed(tmp_path: Path) -> None:
 
 def test_it_is_not_started_by_mistake() -> None:
     env = {key: value for key, value in os.environ.items() if key != "PD_REHEARSAL_STATE"}
-    started = subprocess.run([LAUNCHER], env=env, capture_output=True, text=True, check=False, timeout=20)
+    started = subprocess.run(
+        [LAUNCHER, "digitalocean"], env=env, capture_output=True, text=True, check=False, timeout=20
+    )
     assert started.returncode == 1
     assert "stand-in" in started.stderr

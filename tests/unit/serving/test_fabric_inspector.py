@@ -11,13 +11,13 @@ from fabric_tree import build
 from rendered_services import IMAGES, of_profile, stack
 
 from serving.fabric.node import NodeFabric
-from serving.fabric_inspector import inspector
+from serving.fabric_inspector import inspector_spec
 from serving.stack_files import ROOT
 
 
 def test_its_pods_may_do_nothing_and_ask_for_no_device() -> None:
-    manifest = inspector(stack(), "pd-test", "space")
-    spec = manifest["spec"]["template"]["spec"]
+    pods = inspector_spec(stack(), "pd-test")
+    spec = pods["template"]["spec"]
     (container,) = spec["containers"]
     assert container["image"] == IMAGES["engine"]
     assert spec["automountServiceAccountToken"] is False
@@ -31,20 +31,20 @@ def test_its_pods_may_do_nothing_and_ask_for_no_device() -> None:
     assert asked.keys() == {"cpu", "memory"}
     mounts = {mount["mountPath"]: mount["readOnly"] for mount in container["volumeMounts"]}
     assert mounts == {"/boot": True, "/dev/dri": True}
-    assert manifest["spec"]["selector"]["matchLabels"] == manifest["spec"]["template"]["metadata"]["labels"]
+    assert pods["selector"]["matchLabels"] == pods["template"]["metadata"]["labels"]
 
 
 @pytest.mark.parametrize("profile", ["doks", "nvidia-network-operator", "tensorwave"])
 def test_it_goes_where_engines_go_and_sees_the_nodes_network(profile: str) -> None:
     settings = of_profile(profile)
-    spec = inspector(settings, "pd-test", "space")["spec"]["template"]["spec"]
+    spec = inspector_spec(settings, "pd-test")["template"]["spec"]
     assert spec["hostNetwork"] is True
     assert spec.get("nodeSelector", {}) == settings.profile.node_selector
     assert [it["key"] for it in spec["tolerations"]] == [it.key for it in settings.profile.tolerations]
 
 
 def test_it_says_one_line_and_ends_at_once_when_it_has_to(tmp_path: Path) -> None:
-    (words,) = [it["command"] for it in inspector(stack(), "s", "n")["spec"]["template"]["spec"]["containers"]]
+    (words,) = [it["command"] for it in inspector_spec(stack(), "s")["template"]["spec"]["containers"]]
     assert words[0] == "python"
     command = [sys.executable, *words[1:], "--root", str(build(tmp_path, "doks"))]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

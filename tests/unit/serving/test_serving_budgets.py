@@ -68,7 +68,7 @@ def test_render_names_each_unequal_budget_and_stays_yaml(render_settings: Render
         "decode": {"max_num_batched_tokens": 4096},
     }
     done = render_settings(QWEN | {"engine": engine})
-    assert [line for line in done.stdout.splitlines() if line.startswith("#")] == [
+    assert [line for line in done.stdout.splitlines() if line.startswith("# unequal")] == [
         "# unequal budget enable_chunked_prefill: aggregated None, prefill False",
         "# unequal budget max_num_batched_tokens: aggregated 8192, prefill 32768, decode 4096",
     ]
