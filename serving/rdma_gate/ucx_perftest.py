@@ -8,6 +8,7 @@ from serving.rdma_gate.log_text import lines_of, ucx_line
 
 # What went wrong, the most telling first: a line of UCX is of the first kind whose text it has.
 ProblemKind = Literal[
+    "not-started",
     "dmabuf-missing",
     "device-missing",
     "transport-missing",
@@ -24,6 +25,7 @@ PROBLEM_KINDS: tuple[ProblemKind, ...] = get_args(ProblemKind)
 # Seen in captures (tests/unit/serving/ucx_logs): device, transport, remote access, zero-copy, unreachable. Read in ucx:
 # dma-buf (rocm_copy_md.c), retry count (ib_mlx5_log.c); in reports: registration (ucx #9589). The rest is kept wide.
 _KINDS: tuple[tuple[ProblemKind, re.Pattern[str]], ...] = (
+    ("not-started", re.compile(r"ucx_perftest cannot be started")),  # run.py
     ("dmabuf-missing", re.compile(r"dmabuf support requested but not found")),
     ("device-missing", re.compile(r"network devices? (?P<subject>'.+?) (?:is|are) not available")),
     ("transport-missing", re.compile(r"transports? (?P<subject>'.+?) (?:is|are) not available")),
@@ -36,6 +38,7 @@ _KINDS: tuple[tuple[ProblemKind, re.Pattern[str]], ...] = (
 _SAID = re.compile(r"UCX  (?P<level>FATAL|ERROR|WARN|DIAG|INFO)\s+(?P<text>.*)$")
 _VERSION = re.compile(r"Version (?P<version>\d+\.\d+\.\d+)")
 _ENVIRONMENT = re.compile(r"UCX_\* env variables?: (?P<variables>.*)$")
+_NOT_LOADED = re.compile(r"error while loading shared libraries")  # ld.so
 _CRASH = re.compile(r"Caught signal|Segmentation fault|Bus error|Assertion .* failed|^Killed$|core dumped", re.I)
 _HEADER = re.compile(r"\| (?P<key>Test|Send memory|Recv memory|Message size): +(?P<value>.*?) *\|")
 _NUMBER = r"(?P<{}>\d+(?:\.\d+)?)"
@@ -105,6 +108,8 @@ def parse_perftest(log: str) -> PerftestLog:
             if found := _ENVIRONMENT.match(said["text"]):
                 pairs = (pair.partition("=") for pair in found["variables"].split())
                 environment |= {name: value for name, _, value in pairs}
+        elif _NOT_LOADED.search(text):
+            problems.append(Problem("not-started", text))
         elif _CRASH.search(text):
             problems.append(Problem("crashed", text))
         elif match := _HEADER.fullmatch(text):

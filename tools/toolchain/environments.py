@@ -41,6 +41,7 @@ ENVIRONMENTS = {
     for environment in (
         Environment("runtime-cpu", size=9 * 1024**3, usual_s=207),
         Environment("benchmark", size=1200 * 1024**2, usual_s=30),
+        Environment("ucx", size=200 * 1024**2, usual_s=5),
     )
 }
 
