@@ -12,6 +12,7 @@ from serving.image_check.python_packages import (
     Found,
     check_distributions,
     check_interpreter,
+    check_preloaded,
     check_rocm,
     check_transfer,
 )
@@ -30,6 +31,7 @@ def findings(version_set: dict[str, Any], found: Found) -> Iterator[str]:
     if "ucx" in version_set:
         yield from check_ucx(version_set["ucx"], found)
     yield from check_transfer(version_set, found)
+    yield from check_preloaded()
 
 
 @app.command()

@@ -1,6 +1,8 @@
-"""The Python side of an image: interpreter, distributions, torch's ROCm, Triton, and the transfer library's UCX."""
+"""The Python side of an image: interpreter, distributions, torch's ROCm, Triton, transfer library, preloaded ones."""
 
+import ctypes
 import importlib
+import os
 import platform
 from collections.abc import Iterator
 from importlib import metadata, util
@@ -66,6 +68,15 @@ def check_transfer(version_set: dict[str, Any], found: Found) -> Iterator[str]:
         return
     if "UCX" not in plugins:
         yield f"{name} lists the plugins {', '.join(plugins) or '(none)'} and not UCX"
+
+
+def check_preloaded() -> Iterator[str]:
+    """What LD_PRELOAD names can be loaded; ld.so goes on without it, and vLLM's CPU engine then does not start."""
+    for library in filter(None, os.environ.get("LD_PRELOAD", "").split(":")):
+        try:
+            ctypes.CDLL(library)
+        except OSError as error:
+            yield f"LD_PRELOAD names {library}, which cannot be loaded: {error}"
 
 
 def _version(distribution: str) -> str:

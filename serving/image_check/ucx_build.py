@@ -10,8 +10,8 @@ from pathlib import Path
 from serving.image_check.python_packages import Found
 
 # `ucx_info -d` lists the transports of devices that are there, and a build machine has none. What was compiled in are
-# the modules beside the library.
-_MODULES = ("libuct_ib", "libuct_rocm")
+# the modules beside the library. The third is what the RDMA gate reads GPU memory with.
+_MODULES = ("libuct_ib", "libuct_rocm", "libucx_perftest_rocm")
 _OPTIONS = ("--enable-mt", "--with-rocm", "--with-verbs")
 _VERSION = re.compile(r"Library version: (?P<version>\S+)")
 _REVISION = re.compile(r"revision (?P<revision>[0-9a-f]+)")
@@ -38,6 +38,8 @@ def check_ucx(commit: str, found: Found) -> Iterator[str]:
     for option in _OPTIONS:
         if not any(given == option or given.startswith(f"{option}=") for given in options):
             yield f"UCX was configured without {option}"
+    if shutil.which("ucx_perftest") is None:
+        yield "no ucx_perftest on PATH: the RDMA gate could not run"
     for module in _MODULES:
         yield from _load(Path(program).resolve().parents[1] / "lib" / "ucx", module)
 

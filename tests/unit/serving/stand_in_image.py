@@ -39,11 +39,13 @@ class StandInImage:
         for name, version in (("ray", ROCM["ray"]), ("vllm", ROCM["vllm"]), ("rixl", "0.8")):
             self.distribution(name, version)
         self.ucx_info()
+        (self.ucx / "bin" / "ucx_perftest").write_text("#!/bin/sh\n")
+        (self.ucx / "bin" / "ucx_perftest").chmod(0o755)
         modules = self.ucx / "lib" / "ucx"
         modules.mkdir(parents=True)
         library = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
         real = next(line.split()[-1] for line in library.splitlines() if f"{find_library('m')} " in line)
-        for name in ("libuct_ib.so.0", "libuct_rocm.so.0"):
+        for name in ("libuct_ib.so.0", "libuct_rocm.so.0", "libucx_perftest_rocm.so.0"):
             shutil.copy(real, modules / name)
 
     def module(self, path: str, text: str) -> None:
@@ -66,12 +68,13 @@ class StandInImage:
         program.write_text(_UCX_INFO.format(revision=revision, options=options))
         program.chmod(0o755)
 
-    def check(self, version_set: str = "rocm") -> "subprocess.CompletedProcess[str]":
+    def check(self, version_set: str = "rocm", **variables: str) -> "subprocess.CompletedProcess[str]":
         """What the last stage of the image's build does."""
         command = [sys.executable, "-m", "serving.image_check", version_set, "--output", self.folder / "pd-stack.json"]
         env = {
             **os.environ,
             "PYTHONPATH": str(self.packages),
             "PATH": f"{self.ucx / 'bin'}:{os.environ['PATH']}",
+            **variables,
         }
         return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)

@@ -59,6 +59,8 @@ def test_an_image_that_is_as_pinned_says_what_is_in_it(image: StandInImage) -> N
         (lambda it: (it.ucx / "lib/ucx/libuct_rocm.so.0").unlink(), "UCX has no libuct_rocm.so"),
         (lambda it: (it.ucx / "lib/ucx/libuct_ib.so.0").write_text("no library"), "libuct_ib cannot be loaded"),
         (lambda it: (it.ucx / "bin/ucx_info").unlink(), "no ucx_info on PATH"),
+        (lambda it: (it.ucx / "bin/ucx_perftest").unlink(), "no ucx_perftest on PATH"),
+        (lambda it: (it.ucx / "lib/ucx/libucx_perftest_rocm.so.0").unlink(), "UCX has no libucx_perftest_rocm.so"),
     ],
 )
 def test_a_piece_that_is_missing_or_another_fails_the_build(
@@ -70,6 +72,10 @@ def test_a_piece_that_is_missing_or_another_fails_the_build(
     assert line in done.stderr
     assert "Traceback" not in done.stderr
     assert not (image.folder / "pd-stack.json").exists()
+
+
+def test_a_preloaded_library_that_is_not_there_is_named(image: StandInImage) -> None:
+    assert "LD_PRELOAD names libnone.so" in image.check(LD_PRELOAD="libnone.so").stderr
 
 
 def test_every_fault_is_named_and_not_only_the_first(image: StandInImage) -> None:
