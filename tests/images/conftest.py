@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from serving.image_arguments import reference
 from tests.images import stand_in_sources
 from tools.image_builder import arguments as images
 from tools.image_builder import base_image, buildkit
@@ -69,8 +70,8 @@ def build(daemon: BuildKit, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "triton-source": stand_in_sources.source("triton", folder, VERSION=stand_in_sources.TRITON),
     }
     contexts = {
-        _familiar(images.reference("python")): f"oci-layout://{base}:latest",
-        _familiar(images.reference("rocm_build")): f"oci-layout://{rocm}:latest",
+        _familiar(reference("python")): f"oci-layout://{base}:latest",
+        _familiar(reference("rocm_build")): f"oci-layout://{rocm}:latest",
         **{name: str(place) for name, place in sources.items()},
     }
     arguments = images.bake_file()

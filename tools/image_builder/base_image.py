@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from tools.image_builder.oci_layout import write_layout
+from tools.toolchain import image_builders
 from tools.toolchain.cache import cache_root, content_key, exclusive
 from tools.toolchain.console import Stopwatch, say
-from tools.toolchain.errors import ToolchainError
 from tools.toolchain.process import work
 
 ITEM = "images"
@@ -42,8 +42,7 @@ def _own_content() -> list[bytes]:
 
 
 def _make(python: Path, layout: Path) -> None:
-    if os.geteuid() != 0 or not shutil.which("debootstrap"):
-        raise ToolchainError(ITEM, "a base image needs root and debootstrap", "as root: `apt-get install debootstrap`")
+    image_builders.ensure()
     watch = Stopwatch()
     say(ITEM, "making a Debian with Python as the base image; usually a minute")
     scratch = layout.with_name(f"{layout.name}.{os.getpid()}")

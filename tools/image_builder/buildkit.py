@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tools.toolchain import go_install, go_programs
+from tools.toolchain import go_install, go_programs, image_builders
 from tools.toolchain.cache import cache_root, exclusive
 from tools.toolchain.console import say
 from tools.toolchain.errors import ToolchainError
@@ -54,9 +54,10 @@ class BuildKit:
 @contextlib.contextmanager
 def running() -> Iterator[BuildKit]:
     """Start buildkitd, wait until it answers, and end it. Raises ToolchainError where it cannot run."""
-    if os.geteuid() != 0 or not (runc := shutil.which("runc")):
-        raise ToolchainError(ITEM, "BuildKit without a Docker daemon needs root and runc", "`apt-get install runc`")
+    image_builders.ensure()
     programs = {program.name: go_install.ensure(program) for program in go_programs.image_builders()}
+    runc = shutil.which("runc")
+    assert runc is not None  # noqa: S101  made sure of above
     folder = cache_root() / "buildkit"
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive(ITEM, "buildkit"):

