@@ -23,10 +23,10 @@ _MOUNTS: list[dict[str, Any]] = [
 class Image:
     """An unpacked image, from which containers are made one after another or beside each other."""
 
-    def __init__(self, layout: Path, place: Path) -> None:
+    def __init__(self, layout: Path, place: Path, *, consume: bool = False) -> None:
         self.place, self.root = place, place / "root"
         self.config: dict[str, Any] = read_image(layout)[0]["config"]
-        unpack(layout, self.root)
+        unpack(layout, self.root, consume=consume)
 
     @contextmanager
     def running(

@@ -29,7 +29,7 @@ START_S = 300
 
 @pytest.fixture(scope="module")
 def engine_image(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Image:
-    return Image(build.image("cpu"), tmp_path_factory.mktemp("cpu"))
+    return Image(build.image("cpu"), tmp_path_factory.mktemp("cpu"), consume=True)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,8 @@ from tools.toolchain.versions import ROOT
 ITEM = "images"
 _BAKE_FILE = "docker/docker-bake.hcl"
 _BUILDER = "pd-mi325x"
+# Reserved, to leave free, at most; of these the last matters. All images but cpu take 7 GB, and cpu alone 30.
+_KEPT_MB = "2000,2000,12000"
 _START_S = 60.0
 _END_S = 30.0
 
@@ -69,6 +71,7 @@ def running() -> Iterator[BuildKit]:
         command: list[str | Path] = [programs["buildkitd"], "--root", folder / "root", "--addr", f"unix://{socket}"]
         command += ["--oci-worker=true", "--oci-worker-binary", runc, "--containerd-worker=false"]
         command += ["--oci-worker-net=host", "--oci-worker-snapshotter=overlayfs"]
+        command += ["--oci-worker-gc=true", f"--oci-worker-gc-keepstorage={_KEPT_MB}"]
         with log.open("w") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, process_group=0)
         try:

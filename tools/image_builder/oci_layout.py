@@ -66,8 +66,11 @@ def read_image(layout: Path) -> tuple[dict[str, Any], list[tuple[str, int]]]:
     return _read(layout, manifest["config"]["digest"]), layers
 
 
-def unpack(layout: Path, root: Path) -> None:
-    """Write the file system of the one image in a layout to `root`; what a layer deletes is deleted."""
+def unpack(layout: Path, root: Path, *, consume: bool = False) -> None:
+    """Write the file system of the one image in a layout to `root`; what a layer deletes is deleted.
+
+    consume: delete each layer from the layout once it is unpacked, so that an image of 10 GB takes that once.
+    """
     root.mkdir(parents=True)
     for digest, _ in read_image(layout)[1]:
         with tarfile.open(_blob_path(layout, digest)) as tar:
@@ -77,6 +80,8 @@ def unpack(layout: Path, root: Path) -> None:
                     _delete(root / folder / name.removeprefix(".wh."))
                 else:
                     tar.extract(member, root, filter="tar")
+        if consume:
+            _blob_path(layout, digest).unlink()
 
 
 def _delete(path: Path) -> None:
