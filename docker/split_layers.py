@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _GPU = re.compile(r"gfx[0-9a-f]{3,4}")
+_BLOCK = 512  # bytes, of a tar
 
 
 def files(source: Path, only_gpu: str = "") -> Iterator[Path]:
@@ -26,12 +27,18 @@ def files(source: Path, only_gpu: str = "") -> Iterator[Path]:
                 yield (Path(folder) / name).relative_to(source)
 
 
+def in_layer(file: Path) -> int:
+    """Bytes of a file in a layer, which is a tar: whole blocks, its header, and two more blocks if its name is long."""
+    blocks = -(-file.lstat().st_size // _BLOCK) if not file.is_symlink() else 0
+    return _BLOCK * (blocks + 3)
+
+
 def plan(source: Path, parts: int, limit: int, only_gpu: str = "") -> list[list[Path]]:
     """Which file goes into which part. Raises ValueError when `parts` of `limit` bytes do not hold them."""
     planned: list[list[Path]] = [[]]
     room = limit
     for file in files(source, only_gpu):
-        size = (source / file).lstat().st_size
+        size = in_layer(source / file)
         if size > limit:
             raise ValueError(f"{source / file} has {size:,} bytes; a part may have {limit:,}")
         if size > room:
@@ -40,7 +47,7 @@ def plan(source: Path, parts: int, limit: int, only_gpu: str = "") -> list[list[
         planned[-1].append(file)
         room -= size
     if len(planned) > parts:
-        total = sum((source / file).lstat().st_size for part in planned for file in part)
+        total = sum(in_layer(source / file) for part in planned for file in part)
         raise ValueError(f"{source} has {total:,} bytes: it takes {len(planned)} parts of {limit:,}, not {parts}")
     return planned + [[] for _ in range(parts - len(planned))]
 
@@ -81,7 +88,7 @@ def main() -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    sizes = [sum((arguments.source / file).lstat().st_size for file in part) for part in planned]
+    sizes = [sum(in_layer(arguments.source / file) for file in part) for part in planned]
     place = arguments.place or arguments.source
     split(arguments.source, arguments.destination, place, planned, move=arguments.move)
     for number, (part, size) in enumerate(zip(planned, sizes, strict=True)):

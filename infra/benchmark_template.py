@@ -9,15 +9,15 @@ import pulumi
 
 from benchmarks.scenario import find_scenario
 from infra.benchmark_job.deadline import deadline_seconds
+from infra.drift import healed_by_force
 from infra.late import Late
-from serving.kubernetes_names import BENCHMARK, BENCHMARK_TARGET, RESULTS, labels
+from serving.kubernetes_names import BENCHMARK, BENCHMARK_FOLDERS, BENCHMARK_TARGET, RESULTS, labels
 from serving.stack import Stack
 from serving.weights import token_variable, weights_volume
 
 Manifest = dict[str, Any]
-TARGET_FOLDER, TARGET_FILE = "/etc/pd-mi325x", "target.json"
-RESULTS_FOLDER = "/results"
-HOME, SCRATCH = "/home/benchmark", "/tmp"  # noqa: S108  the pod's own
+TARGET_FOLDER, RESULTS_FOLDER, HOME, SCRATCH = BENCHMARK_FOLDERS
+TARGET_FILE = "target.json"
 # Any number but 0 does: nothing in the image is owned by it, and the volumes are the group's.
 _USER = 1000
 _NEVER = "0 0 31 2 *"  # 31 February, should somebody resume it
@@ -48,7 +48,8 @@ def benchmark_template(
     claim = PersistentVolumeClaim(
         RESULTS,
         # Not awaited: a class that waits for its first consumer binds when the first benchmark runs, not before.
-        metadata=named(RESULTS, RESULTS, **{"pulumi.com/skipAwait": "true"}),
+        # By force, as it remembers the field manager of the stack's earlier life: another size would be a conflict.
+        metadata=healed_by_force(named(RESULTS, RESULTS, **{"pulumi.com/skipAwait": "true"})),  # pyright: ignore[reportArgumentType]
         spec=claim_spec(stack),  # pyright: ignore[reportArgumentType]
         # Runs outlive the stack that they measured.
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True)),

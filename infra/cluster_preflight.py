@@ -6,6 +6,7 @@ from infra.cluster.access import KubernetesAccess
 from infra.fabric import resource_name
 from serving.cluster import StackCluster
 from serving.fabric_plan import fabric_plan
+from serving.pods import pod_security
 from serving.stack import Stack
 
 # After a pool's nodes have joined, the device plugins still have to start before there are GPUs and NICs to ask for.
@@ -57,6 +58,9 @@ class ClusterPreflight(pulumi.CustomResource):
             "monitoring": stack.monitoring,
             "inspectsFabric": fabric_plan(stack).inspect,
             "storageClass": profile.storage_class,
+            "resultsSize": stack.results.size,
+            "podSecurity": pod_security(stack),
+            "pullSecret": stack.images.pull_secret if stack.images else "",
             "persistentVolume": stack.weights.mode == "nfs",
         }
         super().__init__("pd:index:ClusterPreflight", name, inputs, access.after_it(opts))

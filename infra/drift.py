@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pulumi
 
-# Ours alone, whoever wrote to them last. Not the namespace and NVIDIA's policy, which may be somebody else's: a
-# conflict over them has to be seen.
+# Ours alone, whoever wrote to them last. Not NVIDIA's policy, which may be somebody else's: a conflict over it has to
+# be seen. What outlives a stack, its namespace and its claim, is forced where it is made.
 _OURS = {
     "kubernetes:core/v1:ConfigMap",
     "kubernetes:core/v1:Service",

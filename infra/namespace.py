@@ -4,8 +4,10 @@ import re
 
 import pulumi
 
+from infra.drift import healed_by_force
 from serving.errors import ConfigError
-from serving.kubernetes_names import NAMESPACE, is_the_clusters_own, labels
+from serving.kubernetes_names import NAMESPACE, POD_SECURITY, is_the_clusters_own, labels
+from serving.pods import pod_security
 from serving.stack import Stack
 
 _LABEL = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"  # value of a label, as Kubernetes demands
@@ -27,16 +29,11 @@ def make_namespace(stack: Stack, stack_name: str, namespace: str, opts: pulumi.R
     """Register the namespace; one that is there already is taken over, with whatever is in it."""
     from pulumi_kubernetes.core.v1 import Namespace
 
-    # Host network, host paths and IPC_LOCK need pod security level `privileged`; plain CPU pods need none of them.
-    platform = stack.platform_
-    plain = stack.profile.network == "pod" and not (platform.host_paths or platform.capabilities)
-    plain = plain and stack.weights.mode != "local"
-    level = "baseline" if plain else "privileged"
+    metadata = {"name": namespace, "labels": {**labels(stack_name, "namespace"), POD_SECURITY: pod_security(stack)}}
     return Namespace(
         "namespace",
-        metadata={
-            "name": namespace,
-            "labels": {**labels(stack_name, "namespace"), "pod-security.kubernetes.io/enforce": level},
-        },
+        # By force: a namespace that is kept remembers the field manager of the stack's earlier life, which another
+        # level would conflict with. Somebody else's level is for the pre-flight to refuse.
+        metadata=healed_by_force(metadata),  # pyright: ignore[reportArgumentType]
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True)),
     )

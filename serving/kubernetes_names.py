@@ -16,6 +16,9 @@ FABRIC_INSPECTOR = "fabric-inspector"  # the DaemonSet, and its component
 RDMA_GATE = "rdma-gate"  # its component; the names of its Jobs begin with it
 HUGGING_FACE_TOKEN = "hugging-face-token"  # noqa: S105  the name of a secret, not one
 FIELD_MANAGER = "pd-mi325x"
+POD_SECURITY = "pod-security.kubernetes.io/enforce"  # label of a namespace
+# Of the benchmark's pod: its target, its results, its home, and what is gone with it.
+BENCHMARK_FOLDERS = ("/etc/pd-mi325x", "/results", "/home/benchmark", "/tmp")  # noqa: S108
 NAMESPACE = f"(?:{DNS_LABEL})?"  # of a setting that may be empty: the default
 
 

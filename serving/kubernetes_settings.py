@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from serving.errors import ConfigError
 from serving.kubernetes_grammar import AbsolutePath, AbsolutePathOrEmpty, Host, NamespaceOrEmpty
 from serving.kubernetes_names import is_the_clusters_own
-from serving.quantities import Memory
+from serving.quantities import Memory, VolumeSize
 from serving.settings_base import Settings
 from serving.versions import versions
 
@@ -115,4 +115,4 @@ class Results(Settings):
 
     # Ten runs of the longest scenario. One is 2.1 GB, reckoned from a rehearsal's files (2.7 KB for an answer of 32
     # tokens, 0.8 KB for a prompt of 256) for qwen-16k-4k: 5,300 requests of 16,384 and 4,096 tokens.
-    size: Memory = "20Gi"
+    size: VolumeSize = "20Gi"

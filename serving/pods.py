@@ -81,6 +81,16 @@ def head_pod(stack: Stack, stack_name: str) -> Manifest:
     return {"metadata": _metadata(stack, stack_name, HEAD, {}), "spec": spec}
 
 
+def pod_security(stack: Stack) -> str:
+    """The Pod Security level that the stack's namespace has to allow.
+
+    Host network, host paths and IPC_LOCK need `privileged`; plain CPU pods need none of them.
+    """
+    platform = stack.platform_
+    plain = stack.profile.network == "pod" and not (platform.host_paths or platform.capabilities)
+    return "baseline" if plain and stack.weights.mode != "local" else "privileged"
+
+
 def _pod_spec(stack: Stack, shared_memory: str) -> Manifest:
     """What head and engine have in common."""
     return {

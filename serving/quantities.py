@@ -17,6 +17,8 @@ _FACTORS = {
 # Two processors of 256 cores with two threads each: more than a node has whose GPUs this repository knows.
 _MOST_CPUS = 1024
 _SMALLEST_CPU = Decimal("0.001")  # Kubernetes counts no less ("Resource Management for Pods and Containers")
+# Of AWS (io2) and Google (Hyperdisk); DigitalOcean's is 16 TiB.
+_LARGEST_VOLUME = 64 * 1024**4
 _GIBIBYTE = 1024**3  # no engine, head or volume works with less; a smaller number is one whose unit was forgotten
 
 
@@ -50,6 +52,13 @@ def _memory(quantity: str) -> str:
     return quantity
 
 
+def _volume(quantity: str) -> str:
+    if amount(quantity) > _LARGEST_VOLUME:
+        raise ValueError("is more than 64Ti, and no cloud's disk is larger; a claim cannot be made smaller again")
+    return quantity
+
+
 Quantity = Annotated[str, BeforeValidator(number_as_text), AfterValidator(_more_than_nothing)]
 Cpus = Annotated[Quantity, AfterValidator(_cpus)]
 Memory = Annotated[Quantity, AfterValidator(_memory)]
+VolumeSize = Annotated[Memory, AfterValidator(_volume)]

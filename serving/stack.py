@@ -16,6 +16,7 @@ from serving.kubernetes_grammar import NamespaceOrEmpty
 from serving.kubernetes_names import is_the_clusters_own
 from serving.kubernetes_settings import HubToken, Monitoring, RayOperator, Results, Security, Weights
 from serving.local_ports import LocalPorts
+from serving.model_directory import check_model_directory
 from serving.models import Model, model
 from serving.node_check import check_nodes
 from serving.node_profiles import NodeProfile
@@ -99,6 +100,8 @@ class Stack(Settings):
             raise ConfigError("platform", "a local cluster has CPU replicas only", "set platform: cpu")
         if self.model_.repository is None and self.platform != "cpu":
             raise ConfigError("platform", f"{self.model} rehearses on a CPU", "set platform: cpu")
+        if self.model_source.startswith("/"):
+            check_model_directory(self.model_source, in_pods=self.target == "kubernetes")
         if self.target == "kubernetes" and self.model_.repository is None and self.weights.mode != "local":
             raise ConfigError(
                 "weights.mode", f"{self.model} is a directory and on no hub", "set local, and weights.path on the nodes"

@@ -1,6 +1,7 @@
 """The benchmark's Job: made from the stack's suspended CronJob, one at a time."""
 
 import copy
+import json
 from collections.abc import Sequence
 
 from benchmarks.errors import BenchmarkError
@@ -9,7 +10,7 @@ from infra.benchmark_job.outputs import Place
 from infra.benchmark_job.pod_state import job_finished, newest
 from infra.provider.preflight.facts import RAY
 from infra.provider.resource import ResourceError
-from serving.kubernetes_names import BENCHMARK, RAY_SERVICE, labels
+from serving.kubernetes_names import BENCHMARK, BENCHMARK_TARGET, RAY_SERVICE, labels
 
 
 class Jobs:
@@ -67,6 +68,15 @@ class Jobs:
     def active(self) -> Json | None:
         """The one that has not finished."""
         return next((job for job in self.all() if not job_finished(job)), None)
+
+    def deployed_scenario(self) -> str:
+        """The scenario of the target that a pod reads. An update that failed may have changed the stack's outputs."""
+        found = self.api.get(f"{self._core}/configmaps/{BENCHMARK_TARGET}") or {}
+        try:
+            return str(json.loads(found["data"]["target.json"])["scenario"])
+        except (TypeError, KeyError, ValueError):
+            fix = f"run `pulumi up` of {self.place.stack}"
+            raise BenchmarkError(f"ConfigMap {BENCHMARK_TARGET} has no target; {fix}") from None
 
     def start(self, cronjob: Json, arguments: Sequence[str], deadline_s: int) -> Json:
         """Make the next Job. Raises BenchmarkError when another one is active, whoever started it."""

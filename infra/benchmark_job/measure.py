@@ -32,10 +32,11 @@ def run(
     """Start a benchmark and see it to its end; its exit code. Raises BenchmarkError, ResourceError, Interrupted."""
     check_results_folder(results)
     # So that a wrong name or rate is found here and not by a pod.
-    chosen = find_scenario(scenario or outputs.benchmark_job.scenario).at(rates)
+    find_scenario(scenario or outputs.benchmark_job.scenario).at(rates)
     jobs = Jobs(KubeApi(outputs.cluster), outputs.benchmark_job)
     cronjob = jobs.template()
     jobs.check_service()
+    chosen = find_scenario(scenario or jobs.deployed_scenario()).at(rates)
     job = jobs.start(cronjob, run_options(scenario, rates, resume), deadline_seconds(chosen))
     return _see_to_its_end(jobs, cronjob, job, results, console)
 

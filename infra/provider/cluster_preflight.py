@@ -1,11 +1,11 @@
 """Whether a cluster is fit for a stack, found out before anything is put there.
 
 Inputs: kubeconfig, context, contextChosen (false: it is only the kubeconfig's current one), stack, namespace, wait,
-timeoutSeconds, nodes (for engine pods), gpuResource, gpusPerNode, engineCpu, engineMemory, rdmaResources {name: count},
-tolerations, nodeSelector, systemNodeSelector, headCpu, headMemory, rayOperator {install, version, namespace, stack
-(that owns it, or empty)}, network, attachments, hostDevices {name: device}, nicClusterPolicy (whether this stack makes
-one), monitoring, inspectsFabric (whether it runs the fabric inspector), storageClass, persistentVolume (whether this
-stack makes one).
+timeoutSeconds, nodes (for engine pods), gpuResource, gpusPerNode, engineCpu, engineMemory, rdmaResources {name:
+count}, tolerations, nodeSelector, systemNodeSelector, headCpu, headMemory, rayOperator {install, version, namespace,
+stack (that owns it, or empty)}, network, attachments, hostDevices {name: device}, nicClusterPolicy (whether this
+stack makes one), monitoring, inspectsFabric (whether it runs the fabric inspector), storageClass, resultsSize,
+podSecurity (level of the namespace), pullSecret, persistentVolume (whether this stack makes one).
 Outputs: none.
 
 Nodes that are there already are checked in every preview. With `wait` they come with the same update: then they are
@@ -14,7 +14,7 @@ waited for, and a preview only finds out whether the API answers.
 
 from infra.provider.kubeconfig import unreadable
 from infra.provider.kubernetes_api import KubernetesApi, Unavailable
-from infra.provider.preflight import kuberay, names, network, nodes, permissions, services
+from infra.provider.preflight import claim, kuberay, names, network, nodes, permissions, services
 from infra.provider.preflight.gather import gather
 from infra.provider.resource import Operation, Properties, ResourceError
 
@@ -27,6 +27,8 @@ _CHECKS = (
     kuberay.lacks,
     network.lacks,
     services.storage,
+    claim.lacks,
+    services.pull_secret,
     services.monitoring,
 )
 _NOTES = (nodes.notes, kuberay.notes)

@@ -72,7 +72,8 @@ def unpack(layout: Path, root: Path, *, consume: bool = False) -> None:
     consume: delete each layer from the layout once it is unpacked, so that an image of 10 GB takes that once.
     """
     root.mkdir(parents=True)
-    for digest, _ in read_image(layout)[1]:
+    layers = [digest for digest, _ in read_image(layout)[1]]
+    for number, digest in enumerate(layers):
         with tarfile.open(_blob_path(layout, digest)) as tar:
             for member in tar:
                 folder, name = os.path.split(member.name)
@@ -80,7 +81,7 @@ def unpack(layout: Path, root: Path, *, consume: bool = False) -> None:
                     _delete(root / folder / name.removeprefix(".wh."))
                 else:
                     tar.extract(member, root, filter="tar")
-        if consume:
+        if consume and digest not in layers[number + 1 :]:  # empty layers are all the same
             _blob_path(layout, digest).unlink()
 
 

@@ -31,12 +31,13 @@ def operator_apart(inputs: Properties) -> bool:
 class Facts:
     """One look at a cluster. A list is None where the credentials do not allow to see it.
 
-    served: API group and version -> names of its resources, for the groups that a stack may need. ray_schema: OpenAPI
-    document of ray.io/v1, None when that is not served. attachments: those NetworkAttachmentDefinitions of the stack
-    that are there, as namespace/name. namespace: the stack's own, if it is there; operator_namespace: the one that
-    `rayOperator` names. named: what is there under the names that this stack will use (names.py). own_operator: the
-    namespace in which this stack itself installed KubeRay's operator, if it did. denied: what the credentials may not
-    do, of what the stack will.
+    served: API group and version -> names of its resources, for the groups that a stack may need. ray_schema:
+    OpenAPI document of ray.io/v1, None when that is not served. attachments: those NetworkAttachmentDefinitions of
+    the stack that are there, as namespace/name. namespace: the stack's own, if it is there; operator_namespace: the
+    one that `rayOperator` names. named: what is there under the names that this stack will use (names.py).
+    pull_secret: the one that images are pulled with, if it is there. own_operator: the namespace in which this
+    stack itself installed KubeRay's operator, if it did. denied: what the credentials may not do, of what the stack
+    will.
     """
 
     user: str
@@ -51,6 +52,7 @@ class Facts:
     operator_namespace: Json | None = None
     named: dict[str, Json | None] = field(default_factory=dict)
     attachments: set[str] = field(default_factory=set)
+    pull_secret: Json | None = None
     nic_policies: list[Json] | None = None
     storage_classes: list[Json] | None = None
     denied: list[Permission] = field(default_factory=list)

@@ -37,6 +37,7 @@ def gather(api: KubernetesApi, inputs: Properties, own_operator: str) -> Facts:
         classes = ask(api.list, "/apis/storage.k8s.io/v1/storageclasses")
         attachments = {name: ask(api.get, _attachment_path(name)) for name in foreign_attachments(inputs)}
         named = {name: ask(api.get, path) for name, path in names.paths(inputs).items()}
+        pull_secret = ask(api.get, f"/api/v1/namespaces/{inputs['namespace']}/secrets/{inputs['pullSecret']}")
         reviews = {access: pool.submit(api.allowed, *access) for access in needed(inputs)}
         return Facts(
             user=api.user,
@@ -51,6 +52,7 @@ def gather(api: KubernetesApi, inputs: Properties, own_operator: str) -> Facts:
             operator_namespace=operator_home.result(),
             named={name: answer.result() for name, answer in named.items()},
             attachments={name for name, answer in attachments.items() if answer.result() is not None},
+            pull_secret=pull_secret.result() if inputs["pullSecret"] else None,
             nic_policies=policies.result(),
             storage_classes=classes.result(),
             denied=[access for access, answer in reviews.items() if not answer.result()],

@@ -11,6 +11,7 @@ from serving.kubernetes_names import (
     HUGGING_FACE_TOKEN,
     METRICS_SERVICE,
     OPERATOR,
+    POD_SECURITY,
     RAY_SERVICE,
     RESULTS,
     dashboard_name,
@@ -19,7 +20,7 @@ from serving.kubernetes_names import (
 _INSTANCE = "app.kubernetes.io/instance"
 _COMPONENT = "app.kubernetes.io/component"
 _OURS = ("app.kubernetes.io/name", "pd-mi325x")
-_CLAIM = f"PersistentVolumeClaim {RESULTS}"
+CLAIM = f"PersistentVolumeClaim {RESULTS}"
 
 
 def paths(inputs: Properties) -> dict[str, str]:
@@ -31,7 +32,7 @@ def paths(inputs: Properties) -> dict[str, str]:
         f"Service {METRICS_SERVICE}": f"{core}/services/{METRICS_SERVICE}",
         f"ConfigMap {BENCHMARK_TARGET}": f"{core}/configmaps/{BENCHMARK_TARGET}",
         f"Secret {HUGGING_FACE_TOKEN}": f"{core}/secrets/{HUGGING_FACE_TOKEN}",
-        _CLAIM: f"{core}/persistentvolumeclaims/{RESULTS}",
+        CLAIM: f"{core}/persistentvolumeclaims/{RESULTS}",
         f"CronJob {BENCHMARK}": f"/apis/batch/v1/{home}/cronjobs/{BENCHMARK}",
     }
     if inputs["inspectsFabric"]:
@@ -64,7 +65,7 @@ def _operator_namespace(inputs: Properties, facts: Facts) -> list[str]:
 
 
 def _namespace(inputs: Properties, facts: Facts) -> list[str]:
-    """A namespace of another stack, else objects of somebody else, else a claim that cannot become what is asked."""
+    """A namespace of another stack, else objects of somebody else in it, else a level of security that is not ours."""
     other = "set pd-mi325x:namespace to another one"
     labels = _labels(facts.namespace)
     if labels.get(_OURS[0]) == _OURS[1] and labels.get(_INSTANCE) not in (None, inputs["stack"]):
@@ -77,12 +78,12 @@ def _namespace(inputs: Properties, facts: Facts) -> list[str]:
             f"names: {', '.join(foreign)} in namespace {inputs['namespace']} is not this stack's and would be "
             f"overwritten; {other}, or remove it"
         ]
-    claim = facts.named.get(_CLAIM)
-    has = (claim or {}).get("spec", {}).get("storageClassName")
-    if has and inputs["storageClass"] not in ("", has):
+    level = labels.get(POD_SECURITY)
+    if labels.get(_OURS[0]) != _OURS[1] and level not in (None, inputs["podSecurity"]):
+        wanted = f"{POD_SECURITY}={inputs['podSecurity']}"
         return [
-            f"storage: the claim {RESULTS} in namespace {inputs['namespace']} has StorageClass {has!r} for good; set "
-            f"cluster.nodes.storageClass to it, or delete the claim with the runs on it"
+            f"namespace {inputs['namespace']} has {POD_SECURITY}: {level}, and this stack's pods need "
+            f"{inputs['podSecurity']}; `kubectl label --overwrite namespace {inputs['namespace']} {wanted}`, or {other}"
         ]
     return []
 

@@ -40,6 +40,18 @@ def namespace(inputs: Properties, facts: Facts) -> list[str]:
     ]
 
 
+def pull_secret(inputs: Properties, facts: Facts) -> list[str]:
+    """The secret that images are pulled with. It is the user's: the stack does not make it."""
+    denied = {(access.resource, access.verb) for access in facts.denied}
+    if not inputs["pullSecret"] or facts.pull_secret is not None or ("secrets", "get") in denied:
+        return []
+    home, name = inputs["namespace"], inputs["pullSecret"]
+    return [
+        f"images: no secret {name} in namespace {home} to pull them with; make the namespace if it is not there, and "
+        f"`kubectl --namespace {home} create secret docker-registry {name} ...`, or leave out images.pullSecret"
+    ]
+
+
 def monitoring(inputs: Properties, facts: Facts) -> list[str]:
     """The Prometheus operator, when it is to find the stack."""
     if inputs["monitoring"] != "prometheus-operator" or "podmonitors" in facts.served.get(PROMETHEUS, set()):

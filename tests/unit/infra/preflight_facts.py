@@ -18,6 +18,9 @@ INPUTS: Json = {
     "monitoring": "none",
     "inspectsFabric": False,
     "storageClass": "",
+    "resultsSize": "20Gi",
+    "podSecurity": "privileged",
+    "pullSecret": "",
     "persistentVolume": False,
 }
 CHART = {"rayOperator": {**INPUTS["rayOperator"], "install": "chart"}}

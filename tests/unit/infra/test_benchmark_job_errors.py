@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.errors import BenchmarkError
 from infra.benchmark_job.__main__ import main
 from infra.benchmark_job.job import Jobs
 from infra.benchmark_job.kube_api import KubeApi
-from infra.benchmark_job.outputs import ClusterAccess
+from infra.benchmark_job.outputs import ClusterAccess, Place
 from infra.provider.kubernetes_api import Unavailable
 
 TOKEN = "a-token-nobody-may-see"
@@ -24,6 +25,7 @@ JOBS = "/apis/batch/v1/namespaces/llm/jobs"
 CRONJOB = "/apis/batch/v1/namespaces/llm/cronjobs/benchmark"
 SERVICE = "/apis/ray.io/v1/namespaces/llm/rayservices/llm"
 CLAIM = "/api/v1/namespaces/llm/persistentvolumeclaims/results"
+TARGET = "/api/v1/namespaces/llm/configmaps/benchmark-target"
 
 
 @dataclass
@@ -47,7 +49,8 @@ def answers() -> Answers:
         "spec": {"jobTemplate": {"spec": {"template": pod}}},
     }
     claim = {"metadata": {}, "status": {"phase": "Bound"}}
-    found = {CRONJOB: cronjob, CLAIM: claim, SERVICE: ready("True"), JOBS: {"items": []}}
+    target = {"data": {"target.json": json.dumps({"scenario": "rehearsal"})}}
+    found = {CRONJOB: cronjob, CLAIM: claim, SERVICE: ready("True"), TARGET: target, JOBS: {"items": []}}
     return Answers({path: (200, body) for path, body in found.items()})
 
 
@@ -214,6 +217,17 @@ def test_one_benchmark_at_a_time(fails: Fails, server: str, answers: Answers) ->
     assert "benchmark-3 measures pd-1p1d already; follow it with `make results`" in line
     assert "kubectl delete job benchmark-3 -n llm" in line
     assert f"POST {JOBS}" not in answers.asked
+
+
+def test_the_scenario_is_that_of_the_target_in_the_cluster(server: str, answers: Answers) -> None:
+    """After an update that failed the stack's outputs may name another one, which no pod would run."""
+    answers.given[TARGET] = (200, {"data": {"target.json": json.dumps({"scenario": "qwen-8k-1k"})}})
+    place = Place.model_validate(outputs(server)["benchmark_job"])
+    jobs = Jobs(KubeApi(ClusterAccess(kubeconfig=kubeconfig(server), context="")), place)
+    assert jobs.deployed_scenario() == "qwen-8k-1k"
+    answers.given[TARGET] = (200, {"data": {}})
+    with pytest.raises(BenchmarkError, match="has no target; run `pulumi up` of pd-1p1d"):
+        jobs.deployed_scenario()
 
 
 def test_two_who_start_at_the_same_moment(

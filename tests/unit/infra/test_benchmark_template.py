@@ -180,7 +180,7 @@ def test_what_reaches_the_engine(engine: _Engine) -> None:
     assert configuration["metadata"]["name"] == "benchmark-target"
     assert json.loads(configuration["data"]["target.json"])["url"] == "http://llm:8000"
     claim = engine.made["kubernetes:core/v1:PersistentVolumeClaim"]
-    assert claim["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+    assert claim["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true", "pulumi.com/patchForce": "true"}
     assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
     cronjob = engine.made["kubernetes:batch/v1:CronJob"]
     # As the API spells them: a key that the SDK had not understood would be dropped or sent as it is.

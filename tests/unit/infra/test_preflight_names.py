@@ -11,7 +11,10 @@ from registrations import Registration, program_registers, stack
 
 from infra.kubernetes_program import deploy_on_kubernetes
 from infra.provider.preflight import names
+from serving.kubernetes_names import POD_SECURITY as LEVEL
 from serving.kubernetes_names import WEIGHTS, labels
+
+INSTANCE = "app.kubernetes.io/instance"
 
 
 def labelled(instance: str, **spec: str) -> Json:
@@ -36,12 +39,21 @@ def test_a_namespace_of_another_stack() -> None:
     assert names.lacks(INPUTS, facts(namespace={"metadata": {"labels": {"team": "a"}}})) == []
 
 
-def test_a_claim_keeps_its_storage_class() -> None:
-    claim = {"PersistentVolumeClaim results": labelled(INPUTS["stack"], storageClassName="fast")}
-    assert names.lacks({**INPUTS, "storageClass": ""}, facts(named=claim)) == []
-    assert names.lacks({**INPUTS, "storageClass": "fast"}, facts(named=claim)) == []
-    [line] = names.lacks({**INPUTS, "storageClass": "slow"}, facts(named=claim))
-    assert "'fast'" in line
+@pytest.mark.parametrize(
+    ("labels", "refused"),
+    [
+        ({}, False),
+        ({LEVEL: "privileged"}, False),
+        ({LEVEL: "restricted"}, True),
+        # The stack's own, of an earlier life with other settings: it is set anew.
+        ({LEVEL: "baseline", "app.kubernetes.io/name": "pd-mi325x", INSTANCE: INPUTS["stack"]}, False),
+    ],
+)
+def test_a_level_of_security_that_somebody_else_chose_is_not_overruled(labels: dict[str, str], refused: bool) -> None:
+    lines = names.lacks(INPUTS, facts(namespace={"metadata": {"name": "space", "labels": labels}}))
+    assert bool(lines) == refused
+    if lines:
+        assert f"kubectl label --overwrite namespace space {LEVEL}=privileged" in lines[0]
 
 
 def operator_home(*label: str) -> Json:
