@@ -96,6 +96,13 @@ def _failed(problem: str, result: subprocess.CompletedProcess[str], fix: str) ->
     return ToolchainError(ITEM, f"{problem}: {said.removeprefix('error: ')}", fix)
 
 
+def _check_folder() -> None:
+    """In a folder of links into the checkout Pulumi would change the checkout's files, and not those that are there."""
+    if Path.cwd().resolve() != ROOT:
+        fix = f"`pulumi stack select --create NAME` here, or `make stacks` in {home_relative(ROOT)}"
+        raise ToolchainError(ITEM, "this folder is not the checkout whose stack files are registered", fix)
+
+
 def _changed(files: list[Path], before: dict[Path, bytes]) -> list[str]:
     return [path.name for path in files if path.read_bytes() != before[path]]
 
@@ -105,6 +112,7 @@ def main() -> int:
     watch, names = Stopwatch(), shipped_stacks()
     files = [ROOT / f"Pulumi.{name}.yaml" for name in names]
     try:
+        _check_folder()
         with exclusive(ITEM, ITEM):
             before = {path: path.read_bytes() for path in files}
             url = backend()

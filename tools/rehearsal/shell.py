@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 
 from tools.project_copy import private_pulumi
+from tools.rehearsal import stand_in_plugins
 from tools.rehearsal.cluster import SIMULATED, SimulatedCluster
 from tools.toolchain import kubernetes_provider
 from tools.toolchain.items import path
@@ -14,7 +15,11 @@ from tools.toolchain.items import path
 GREETING = f"""\
 {SIMULATED}
 private    network, KUBECONFIG, Pulumi home and backend; all of it is gone at the end
+providers  stand-ins for DigitalOcean's (a `doks` stack gets simulated nodes) and docker-build's (an image is not built)
 stays      what changes in this folder: Pulumi writes `encryptionsalt` into each stack file that it uses"""
+
+
+_MAKE = ("MAKELEVEL", "MAKEFLAGS", "MFLAGS")
 
 
 def environment(cluster: SimulatedCluster) -> dict[str, str]:
@@ -26,9 +31,20 @@ def environment(cluster: SimulatedCluster) -> dict[str, str]:
     for folder in (backend, scratch):
         folder.mkdir(exist_ok=True)
     kubernetes_provider.put_into(home)
+    stand_in_plugins.put_into(home)
+    stand_ins = cluster.directory / "digitalocean"
+    stand_ins.mkdir(exist_ok=True)
     tools_first = f"{path('kubectl').parent}{os.pathsep}{cluster.env['PATH']}"
     return {
-        **private_pulumi({**cluster.env, "PATH": tools_first}, home=home, backend=backend),
+        # Without what `make rehearse-shell` tells its own commands: a make in the shell is nobody's part.
+        **private_pulumi(
+            {name: value for name, value in cluster.env.items() if name not in _MAKE} | {"PATH": tools_first},
+            home=home,
+            backend=backend,
+        ),
+        "PD_REHEARSAL_STATE": str(stand_ins),
+        "PD_REHEARSAL_KUBECONFIG": str(cluster.outside_kubeconfig),
+        "DIGITALOCEAN_TOKEN": "simulated",
         "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
         # Pulumi's Kubernetes provider leaves a copy of the kubeconfig in the folder for temporary files.
         "TMPDIR": str(scratch),
