@@ -185,8 +185,10 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             "dry_run": str(request.dryRun).lower(),
             "parallel": str(request.parallel),
         }
-        words = [word for name, value in options.items() if value for word in (f"--{name}", value)]
-        return [str(python), "-u", str(self._executor), *words, request.info.entry_point or ".", *request.args]
+        # In one word, and `--` before the rest: a stack named -x is no option of the executor's.
+        words = [f"--{name}={value}" for name, value in options.items() if value]
+        program = request.info.entry_point or "."
+        return [str(python), "-u", str(self._executor), *words, "--", program, *request.args]
 
 
 def _environment(python: Path, request: Any) -> dict[str, str]:
