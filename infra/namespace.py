@@ -10,11 +10,15 @@ from serving.kubernetes_names import NAMESPACE, POD_SECURITY, is_the_clusters_ow
 from serving.pods import pod_security
 from serving.stack import Stack
 
-_LABEL = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"  # value of a label, as Kubernetes demands
+_LABEL = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"  # value of a label, as Kubernetes demands
+_LONGEST_LABEL = 63
 
 
 def check_stack_name(name: str, namespace: str) -> None:
     """The stack's name becomes a label of everything, and its namespace if none is set. Raises ConfigError."""
+    if len(name) > _LONGEST_LABEL:
+        problem = f"the name {name!r} has {len(name)} characters, too many for a Kubernetes label"
+        raise ConfigError("stack", problem, f"at most {_LONGEST_LABEL}")
     if not re.fullmatch(_LABEL, name):
         raise ConfigError("stack", f"the name {name!r} is no Kubernetes label", "letters, digits, -, _ and . inside")
     if not namespace and not re.fullmatch(NAMESPACE, name):
