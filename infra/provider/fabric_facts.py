@@ -18,6 +18,7 @@ from typing import Any
 from infra.provider import node_labels
 from infra.provider.inspector_pods import Inspectors
 from infra.provider.kubernetes_api import KubernetesApi, Unavailable
+from infra.provider.recorded_way_in import end_if_lost
 from infra.provider.resource import Interrupted, Operation, PartlyMade, Properties, ResourceError
 from serving.fabric.combine import Fabric, combine
 
@@ -69,6 +70,7 @@ class FabricFacts:
         try:
             node_labels.remove(_api(outputs), outputs.get("nodes") or (), outputs["stack"])
         except ResourceError as error:  # nodes that are gone, or a cluster: no reason to keep a stack
+            end_if_lost(outputs)
             operation.say(f"labels of the nodes' fabric may be left on them: {error}", True)
 
     def interrupted(self) -> None:

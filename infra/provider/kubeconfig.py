@@ -87,6 +87,20 @@ def unreadable(path: str) -> str:
     return ""
 
 
+def contexts(path: str) -> list[str]:
+    """The names of a file's contexts. Raises ResourceError for one that is no kubeconfig."""
+    return sorted(_by_name(_read(path), "contexts"))
+
+
+def leads_nowhere(path: str, context: str) -> str:
+    """Why this context of a file is no way into any cluster, in a line; empty for one that may be. Asks nobody."""
+    try:
+        _select(_read(path), context, f"kubeconfig {path}")
+    except ResourceError as error:
+        return str(error)
+    return ""
+
+
 def _path(kubeconfig: str) -> str:
     """One file, or several as $KUBECONFIG may name them."""
     return kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"

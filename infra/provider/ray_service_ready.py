@@ -13,14 +13,13 @@ by somebody else. A refresh takes what is gone out of its inputs: then the next 
 """
 
 import base64
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from infra.provider.kubeconfig import is_content, unreadable
 from infra.provider.kubernetes_api import KubernetesApi, Unavailable
 from infra.provider.missing_objects import missing, there
 from infra.provider.pod_reasons import is_ready, not_ready, summary
+from infra.provider.recorded_way_in import end_if_lost
 from infra.provider.refused_pods import end_if_for_good, refused_pods
 from infra.provider.resource import Interrupted, Operation, PartlyUpdated, Properties, ResourceError
 from infra.provider.serve_application import FAILED, as_wanted, failure, progress
@@ -32,8 +31,6 @@ _DASHBOARD_PORT = 8265
 # The way in as well, though there is nothing to wait for: `delete` is given what the last update recorded.
 _WAY_IN = ("kubeconfig", "context")
 _INPUTS = (*_WAY_IN, "namespace", "name", "uid", "generation", "application", "pods", "objects")
-# Lets Pulumi's Kubernetes provider forget objects of a cluster that it does not reach (its kubernetes_provider.go).
-_FORGET = "PULUMI_K8S_DELETE_UNREACHABLE"
 
 
 @dataclass
@@ -90,17 +87,8 @@ class RayServiceReady:
         return {}
 
     def delete(self, resource_id: str, outputs: Properties, operation: Operation) -> None:
-        """Nothing of it is in the cluster. But a destroy comes to it first, and everything else needs the file.
-
-        Pulumi's Kubernetes provider would advise to set _FORGET, which leaves all of the stack running.
-        """
-        file = outputs["kubeconfig"]
-        if is_content(file) or os.environ.get(_FORGET) == "true" or not (why := unreadable(file)):
-            return
-        raise ResourceError(
-            f"{why.partition('; ')[0]}, and the last `pulumi up` recorded it; put it back, or run `pulumi up` with "
-            "another one (cluster.kubeconfig) first"
-        )
+        """Nothing of it is in the cluster. But a destroy comes to it first, and everything else needs the way in."""
+        end_if_lost(outputs)
 
     def interrupted(self) -> None:
         """A running create or update hears of it through its operation."""

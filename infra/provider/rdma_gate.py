@@ -19,6 +19,7 @@ from typing import Any
 from infra.provider.kubernetes_api import KubernetesApi
 from infra.provider.rdma_gate_nodes import gate_nodes
 from infra.provider.rdma_gate_round import Round, log_command, remove_jobs, terms_of
+from infra.provider.recorded_way_in import end_if_lost
 from infra.provider.resource import Interrupted, Operation, PartlyMade, Properties, ResourceError
 from serving.kubernetes_names import RAY_SERVICE, RDMA_GATE
 from serving.rdma_gate.pairs import rounds
@@ -87,6 +88,7 @@ class RdmaGate:
         except Interrupted:
             raise
         except ResourceError as error:
+            end_if_lost(outputs)  # of a stack that never became ready, a destroy comes here first
             operation.say(f"Jobs of the RDMA gate may be left in namespace {outputs['namespace']}: {error}", True)
 
     def interrupted(self) -> None:

@@ -187,6 +187,22 @@ def test_nodes_get_labels_and_lose_them(facts: Any) -> None:
     assert api.patched["a"] == {"labels": {"somebody/else": "stays"}, "annotations": {}}
 
 
+def test_labels_that_cannot_be_taken_away(facts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    api, said = Api({"a": LOG}), Said()
+    recorded = {**INPUTS, **facts(api)[0]}
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise ResourceError("no way in")
+
+    monkeypatch.setattr("infra.provider.fabric_facts.node_labels.remove", gone)
+    monkeypatch.delenv("PULUMI_K8S_DELETE_UNREACHABLE", raising=False)
+    with pytest.raises(ResourceError, match="kubeconfig file does not exist, and the last `pulumi up` recorded it"):
+        FabricFacts().delete("", recorded, said.operation)
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
+    FabricFacts().delete("", recorded, said.operation)
+    assert "labels of the nodes' fabric may be left on them: no way in" in said.lines[-1]
+
+
 def test_who_may_not_patch_nodes_is_told_once_and_goes_on(facts: Any) -> None:
     api = Api({"a": LOG, "b": LOG}, may_patch=False)
     _, said = facts(api)

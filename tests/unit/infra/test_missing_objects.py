@@ -4,6 +4,8 @@ from threading import Event
 from typing import Any
 
 import pytest
+import yaml
+from stand_in_api_server import Kubeconfig
 
 from infra.provider import ray_service_ready
 from infra.provider.kubernetes_api import Forbidden, Unavailable
@@ -150,7 +152,9 @@ def test_the_way_in_is_kept_as_the_last_update_had_it() -> None:
     assert not RayServiceReady().changed(INPUTS, {**INPUTS, "readyTimeoutSeconds": 1})
 
 
-def test_a_destroy_without_the_kubeconfig(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_destroy_without_the_kubeconfig(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, kubeconfig: Kubeconfig
+) -> None:
     monkeypatch.delenv("PULUMI_K8S_DELETE_UNREACHABLE", raising=False)
     file = tmp_path / "config"
     with pytest.raises(ResourceError) as caught:
@@ -159,9 +163,44 @@ def test_a_destroy_without_the_kubeconfig(tmp_path: Any, monkeypatch: pytest.Mon
         f"kubeconfig {file} does not exist, and the last `pulumi up` recorded it; put it back, or run `pulumi up` with "
         "another one (cluster.kubeconfig) first"
     )
-    file.write_text("apiVersion: v1\n")
-    RayServiceReady().delete("ns/llm", {**INPUTS, "kubeconfig": str(file)}, operation())
+    file.write_text(yaml.safe_dump(kubeconfig()))
+    for context in ("here", ""):
+        RayServiceReady().delete("ns/llm", {**INPUTS, "kubeconfig": str(file), "context": context}, operation())
     RayServiceReady().delete("ns/llm", {**INPUTS, "kubeconfig": "content: of a file\n"}, operation())
     # A cluster that is gone for good: docs/howto/existing-cluster.md.
     monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
     RayServiceReady().delete("ns/llm", {**INPUTS, "kubeconfig": "/gone"}, operation())
+
+
+@pytest.mark.parametrize(
+    ("context", "change", "words"),
+    [
+        (
+            "before",
+            {},
+            "context 'before' is not in kubeconfig {file}, and the last `pulumi up` recorded it; put it back: `kubectl "
+            "--kubeconfig {file} config rename-context NAME before` if it was renamed (there are: here)",
+        ),
+        ("before", {"contexts": None}, "(there are: none)"),
+        ("here", {"clusters": []}, "context 'here' of kubeconfig {file} has no cluster with a `server` URL; get a new"),
+        ("", {"current-context": None}, "kubeconfig {file} has no current context; set cluster.context to one of: her"),
+    ],
+)
+def test_a_destroy_without_the_context(
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    kubeconfig: Kubeconfig,
+    context: str,
+    change: dict[str, Any],
+    words: str,
+) -> None:
+    monkeypatch.delenv("PULUMI_K8S_DELETE_UNREACHABLE", raising=False)
+    file = tmp_path / "config"
+    file.write_text(yaml.safe_dump(kubeconfig() | change))
+    recorded = {**INPUTS, "kubeconfig": str(file), "context": context}
+    with pytest.raises(ResourceError) as caught:
+        RayServiceReady().delete("ns/llm", recorded, operation())
+    assert words.format(file=file) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
+    RayServiceReady().delete("ns/llm", recorded, operation())

@@ -199,7 +199,7 @@ def test_without_a_nic_or_its_speed_no_pod_is_started(use: Any) -> None:
     assert api.made == []
 
 
-def test_a_cluster_that_is_gone_does_not_keep_a_stack(use: Any) -> None:
+def test_a_cluster_that_is_gone_does_not_keep_a_stack(use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     api, said = use(Api()), Said()
     olds = state(use)
 
@@ -207,5 +207,9 @@ def test_a_cluster_that_is_gone_does_not_keep_a_stack(use: Any) -> None:
         raise ResourceError("kubeconfig does not exist")
 
     use(api).list = gone
+    monkeypatch.delenv("PULUMI_K8S_DELETE_UNREACHABLE", raising=False)
+    with pytest.raises(ResourceError, match="the last `pulumi up` recorded it"):  # it is only the file that is gone
+        RdmaGate().delete("", olds, said.operation)
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
     RdmaGate().delete("", olds, said.operation)
     assert "may be left in namespace space: kubeconfig does not exist" in said.lines[-1]
