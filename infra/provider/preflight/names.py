@@ -1,5 +1,8 @@
 """Whose the namespace and the objects in it are. Pulumi's server-side apply takes over what has the right name."""
 
+import shlex
+
+from infra.provider.kubeconfig import is_content
 from infra.provider.kubernetes_api import Json
 from infra.provider.preflight.facts import ATTACHMENTS, PROMETHEUS, RAY, Facts, operator_apart
 from infra.provider.resource import Properties
@@ -58,9 +61,13 @@ def _operator_namespace(inputs: Properties, facts: Facts) -> list[str]:
         return []
     if (labels.get(_INSTANCE), labels.get(_COMPONENT)) == (inputs["stack"], OPERATOR):
         return []
+    # Recorded by the last update as where this stack installed the operator.
+    again = {_INSTANCE: inputs["stack"], _COMPONENT: OPERATOR}
+    own = facts.own_operator == operator["namespace"]
     return [
         f"namespace {operator['namespace']}, which rayOperator.namespace names, is there and not this stack's: destroy "
         "would delete it; set rayOperator.namespace to one that is not there, or leave it out"
+        f"{_labelled_again(inputs, [f'Namespace {operator["namespace"]}'], again) if own else ''}"
     ]
 
 
@@ -69,14 +76,18 @@ def _namespace(inputs: Properties, facts: Facts) -> list[str]:
     other = "set pd-mi325x:namespace to another one"
     labels = _labels(facts.namespace)
     if labels.get(_OURS[0]) == _OURS[1] and labels.get(_INSTANCE) not in (None, inputs["stack"]):
-        return [f"namespace {inputs['namespace']} belongs to stack {labels[_INSTANCE]}; {other}"]
+        mine = any(_labels(there).get(_INSTANCE) == inputs["stack"] for there in facts.named.values())
+        put_back = _labelled_again(inputs, [f"Namespace {inputs['namespace']}"]) if mine else ""
+        return [f"namespace {inputs['namespace']} belongs to stack {labels[_INSTANCE]}; {other}{put_back}"]
     foreign = [
         name for name, there in facts.named.items() if there and _labels(there).get(_INSTANCE) != inputs["stack"]
     ]
     if foreign:
+        # In a namespace of this stack's, into which no other stack of this project would have deployed.
+        mine = (labels.get(_OURS[0]), labels.get(_INSTANCE)) == (_OURS[1], inputs["stack"])
         return [
             f"names: {', '.join(foreign)} in namespace {inputs['namespace']} is not this stack's and would be "
-            f"overwritten; {other}, or remove it"
+            f"overwritten; {other}, or remove it{_labelled_again(inputs, foreign) if mine else ''}"
         ]
     level = labels.get(POD_SECURITY)
     if labels.get(_OURS[0]) != _OURS[1] and level not in (None, inputs["podSecurity"]):
@@ -86,6 +97,21 @@ def _namespace(inputs: Properties, facts: Facts) -> list[str]:
             f"{inputs['podSecurity']}; `kubectl label --overwrite namespace {inputs['namespace']} {wanted}`, or {other}"
         ]
     return []
+
+
+def _labelled_again(inputs: Properties, names: list[str], labels: dict[str, str] | None = None) -> str:
+    """The end of a line about what may well be this stack's, with a label that somebody changed.
+
+    The other remedies would take a model that serves away. names: `Kind name`, all namespaced or all namespaces.
+    """
+    file, context = inputs.get("kubeconfig") or "", inputs.get("context") or ""
+    words = ["kubectl", *(["--kubeconfig", file] if file and not is_content(file) else [])]
+    words += ["--context", context] if context else []
+    objects = [f"{kind.lower()}/{name}" for kind, name in (text.split(" ", 1) for text in names)]
+    words += [] if names[0].startswith("Namespace ") else ["--namespace", inputs["namespace"]]
+    changed = [f"{key}={value}" for key, value in (labels or {_INSTANCE: inputs["stack"]}).items()]
+    command = shlex.join([*words, "label", "--overwrite", *objects, *changed])
+    return f"; if it is this stack's and somebody changed its label, put that back, which keeps it running: `{command}`"
 
 
 def _labels(there: Json | None) -> dict[str, str]:

@@ -56,6 +56,34 @@ def test_a_level_of_security_that_somebody_else_chose_is_not_overruled(labels: d
         assert f"kubectl label --overwrite namespace space {LEVEL}=privileged" in lines[0]
 
 
+def test_a_label_that_was_changed_can_be_put_back() -> None:
+    """Another namespace, or to remove the RayService, would cost the model that serves."""
+    stack, space = INPUTS["stack"], INPUTS["namespace"]
+    through = {**INPUTS, "kubeconfig": "/a file", "context": "here"}
+    changed = {"RayService llm": labelled("other"), "CronJob benchmark": labelled("x")}
+    [line] = names.lacks(through, facts(namespace=labelled(stack), named=changed))
+    assert "RayService llm, CronJob benchmark in namespace space is not this stack's" in line
+    command = f"--namespace {space} label --overwrite rayservice/llm cronjob/benchmark app.kubernetes.io/instance={stack}"
+    assert f"`kubectl --kubeconfig '/a file' --context here {command}`" in line
+    assert "secret: " not in str(names.lacks({**INPUTS, "kubeconfig": "secret: x\n"}, facts(named=changed)))
+    for namespace in (None, {"metadata": {}}, {"metadata": {"labels": {"app.kubernetes.io/instance": stack}}}):
+        [line] = names.lacks(through, facts(namespace=namespace, named=changed))
+        assert "label --overwrite" not in line, "they may be another stack's"
+
+
+def test_a_namespaces_own_label_can_be_put_back() -> None:
+    stack = INPUTS["stack"]
+    mine = {"RayService llm": labelled(stack)}
+    [line] = names.lacks(INPUTS, facts(namespace=labelled("other"), named=mine))
+    assert f"`kubectl label --overwrite namespace/space app.kubernetes.io/instance={stack}`" in line
+    [line] = names.lacks(INPUTS, facts(namespace=labelled("other"), named={"RayService llm": labelled("other")}))
+    assert "label --overwrite" not in line
+    apart = facts(operator_namespace=operator_home("other", "ray-operator"), own_operator="kuberay")
+    [line] = names.lacks({**INPUTS, **CHART}, apart)
+    both = f"app.kubernetes.io/instance={stack} app.kubernetes.io/component=ray-operator"
+    assert f"`kubectl label --overwrite namespace/kuberay {both}`" in line
+
+
 def operator_home(*label: str) -> Json:
     return {"metadata": {"labels": labels(*label) if label else {"team": "a"}}}
 
@@ -73,6 +101,7 @@ def operator_home(*label: str) -> Json:
 def test_an_operators_namespace_that_destroy_may_not_delete(there: Json | None, refused: bool) -> None:
     lines = names.lacks({**INPUTS, **CHART}, facts(operator_namespace=there))
     assert len(lines) == refused
+    assert "label --overwrite" not in str(lines)
     assert all("namespace kuberay, which rayOperator.namespace names" in line for line in lines)
     assert names.lacks(INPUTS, facts(operator_namespace=there)) == [], "preinstalled: nothing is made there"
     home = {"rayOperator": {**CHART["rayOperator"], "namespace": INPUTS["namespace"]}}
