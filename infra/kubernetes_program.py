@@ -1,4 +1,4 @@
-"""The order of things on Kubernetes: images, nodes, checks, namespace, network, RDMA, weights, service, benchmark."""
+"""The order of things on Kubernetes: nodes, images, checks, namespace, network, RDMA, weights, service, benchmark."""
 
 from typing import Any
 
@@ -35,8 +35,8 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     check_stack_name(name, stack.namespace)
     namespace = stack.namespace or name
     plan = fabric_plan(stack)
+    access = _nodes(stack)  # refuses settings: before images are registered
     images = Late(build_images(stack, name))
-    access = _nodes(stack)
     preflight = ClusterPreflight("preflight", stack, name, namespace, access)
     kept = KeptObjects(
         "kept",

@@ -28,6 +28,15 @@ def _slug(text: str) -> str:
     return text
 
 
+def _stack_name(text: str) -> str:
+    """Pulumi's own grammar (its pkg/tokens, and 100 characters), which it tells without saying whose name it is."""
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", text):
+        raise ValueError(
+            "has to be a stack's name, without organization and project: at most 100 letters, digits, -, _ and ."
+        )
+    return text
+
+
 def _default_or_an_hour(seconds: int) -> int:
     """0 is DOKS's own default (the pinned SDK, KubernetesCluster.kubeconfig_expire_seconds)."""
     if 0 < seconds < _SHORTEST_KUBECONFIG:
@@ -108,7 +117,9 @@ class StackCluster(_KubernetesCluster):
     """The cluster of another stack of this project, which owns it."""
 
     provider: Literal["stack"]
-    stack: str = Field(min_length=1, description="the stack that owns the nodes, for example mi325x-4node")
+    stack: Annotated[str, AfterValidator(_stack_name)] = Field(
+        min_length=1, description="the stack that owns the nodes, for example mi325x-4node"
+    )
 
 
 Cluster = Annotated[LocalCluster | DoksCluster | ExistingCluster | StackCluster, Field(discriminator="provider")]

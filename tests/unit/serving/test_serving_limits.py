@@ -47,7 +47,13 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         for bad in ("", " ", f"{TOKEN}\n", f" {TOKEN}", f"{TOKEN} x")
     ),
     ({"huggingFaceToken": [TOKEN]}, "huggingFaceToken", "string in quotes"),
-    (doks() | {"cluster": {"provider": "stack", "stack": ""}}, "cluster.stack", "is empty"),
+    *(
+        ({"cluster": {"provider": "stack", "stack": bad}}, "cluster.stack", words)
+        for bad, words in {
+            "": "is empty",
+            **dict.fromkeys(("a/b/c", "ünï nl", "a b", "a\n", "a" * 101), "a stack's name, without organization"),
+        }.items()
+    ),
 ]
 TAKEN: list[dict[str, Any]] = [
     {"topology": "1000p1000d"},
@@ -57,6 +63,7 @@ TAKEN: list[dict[str, Any]] = [
     doks(allowApiFrom=["203.0.113.0/24", "198.51.100.7/32", "198.51.100.8"]),
     *(doks(kubeconfigExpireSeconds=good) for good in (0, 3600)),
     {"huggingFaceToken": TOKEN},
+    *({"cluster": {"provider": "stack", "stack": good}} for good in ("mi325x-4node", "My_Pool.1", "a" * 100)),
 ]
 
 
