@@ -201,10 +201,23 @@ def test_killed_and_cancelled(shell: ClusterShell) -> None:
     locked = shell.run("pulumi up --yes")
     assert not locked.ok
     seen = message(locked, r"the stack is currently locked[^\n]*")
-    then = "`pulumi cancel`, then `pulumi up` goes on; a `pulumi-resource-kubernetes` may still run: end it"
+    then = (
+        "`pulumi cancel`, then `pulumi up` goes on; it and `destroy` warn of pending operations until `pulumi "
+        "refresh`, which asks, or `pulumi refresh --clear-pending-creates`; "
+        "a `pulumi-resource-kubernetes` may still run: end it"
+    )
     rows.append(Row("`kill -9` of `pulumi up`", seen, then))
     assert shell.run("pulumi cancel --yes").ok
     repaired(shell)
+    warning = "pending operations"
+    again = shell.run("pulumi up --yes --skip-preview", 300)
+    assert again.ok
+    assert warning in again.text, again.text
+    cleared = shell.run("pulumi refresh --yes --skip-preview --clear-pending-creates", 300)
+    assert cleared.ok, cleared.text
+    cleaned = shell.run("pulumi up --yes --skip-preview", 300)
+    assert cleaned.ok
+    assert warning not in cleaned.text, cleaned.text
 
 
 def test_page_says_what_was_seen(request: pytest.FixtureRequest) -> None:
