@@ -10,6 +10,7 @@ from infra.kubernetes_program import deploy_on_kubernetes
 from serving.errors import ConfigError
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_stack_that_names_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(pulumi, "get_stack", lambda: "pd-test")
     monkeypatch.setattr(pulumi, "get_root_directory", lambda: str(tmp_path))

@@ -63,7 +63,9 @@ def test_a_label_that_was_changed_can_be_put_back() -> None:
     changed = {"RayService llm": labelled("other"), "CronJob benchmark": labelled("x")}
     [line] = names.lacks(through, facts(namespace=labelled(stack), named=changed))
     assert "RayService llm, CronJob benchmark in namespace space is not this stack's" in line
-    command = f"--namespace {space} label --overwrite rayservice/llm cronjob/benchmark app.kubernetes.io/instance={stack}"
+    command = (
+        f"--namespace {space} label --overwrite rayservice/llm cronjob/benchmark app.kubernetes.io/instance={stack}"
+    )
     assert f"`kubectl --kubeconfig '/a file' --context here {command}`" in line
     assert "secret: " not in str(names.lacks({**INPUTS, "kubeconfig": "secret: x\n"}, facts(named=changed)))
     for namespace in (None, {"metadata": {}}, {"metadata": {"labels": {"app.kubernetes.io/instance": stack}}}):
