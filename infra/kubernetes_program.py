@@ -18,6 +18,7 @@ from infra.kept_objects import KeptObjects, kept_of
 from infra.late import Late
 from infra.monitoring import monitoring
 from infra.namespace import check_stack_name, make_namespace
+from infra.operator_chart import check_chart
 from infra.ray_operator import ray_operator
 from infra.ray_service import deploy_ray_service, wait_for_it
 from infra.rdma_gate import rdma_gate
@@ -33,6 +34,8 @@ def deploy_on_kubernetes(stack: Stack) -> None:
     """A topology stack: everything from the nodes to the benchmark's template."""
     name = pulumi.get_stack()
     check_stack_name(name, stack.namespace)
+    if stack.installs_operator:
+        check_chart(stack.ray_operator)
     namespace = stack.namespace or name
     plan = fabric_plan(stack)
     access = _nodes(stack)  # refuses settings: before images are registered
@@ -92,10 +95,13 @@ def deploy_node_pool(stack: NodePoolStack) -> None:
     from infra.cluster.doks import DoksCluster as Doks
 
     name = pulumi.get_stack()
+    settings = stack.ray_operator.in_namespace("kuberay")
+    check_stack_name(name, settings.namespace)
+    if settings.install == "chart":
+        check_chart(settings)
     access = Doks("doks", stack.cluster, stack.node_pool.nodes).access
     kept = KeptObjects("kept", name, access, [], cluster_goes=True)
     opts = pulumi.ResourceOptions(provider=_provider(access, [kept]))
-    settings = stack.ray_operator.in_namespace("kuberay")
     ray_operator(settings, name, opts, node_selector=stack.cluster.profile.system_node_selector)
     pulumi.export("nodes", stack.node_pool.nodes)
     _export_access(access, "")

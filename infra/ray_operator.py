@@ -1,18 +1,16 @@
 """KubeRay's operator, from its chart: it turns a RayService into pods."""
 
-from pathlib import Path
 from typing import Any
 
 import pulumi
-import requests
 
-from serving.errors import ConfigError
+from infra.one_line import end_when_told
+from infra.operator_chart import local_chart
 from serving.kubernetes_names import FIELD_MANAGER, OPERATOR, labels
-from serving.kubernetes_settings import RayOperator
+from serving.kubernetes_settings import OCI, RayOperator
 from serving.versions import versions
 
 RELEASE = "kuberay-operator"
-_REPOSITORY_SECONDS = 10.0  # a proxy that answers nothing is found out before anybody thinks that `up` hangs
 _CRD = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 _FIELD_MANAGER_ANNOTATION = "pulumi.com/patchFieldManager"  # pulumi-kubernetes, pkg/metadata/annotations.go
 
@@ -27,6 +25,8 @@ def ray_operator(
 ) -> list[pulumi.Resource]:
     """Register the operator in `settings.namespace`, or nothing when it is `preinstalled`.
 
+    Its chart was looked at before anything was registered (infra/operator_chart.py).
+
     owner: the stack that makes it. namespace: the one that the operator looks after, in `opts.depends_on`; empty: all
     of the cluster, for a stack that owns the nodes of others. node_selector: the cluster's CPU nodes.
     """
@@ -34,22 +34,22 @@ def ray_operator(
         return []
     from pulumi_kubernetes.helm.v4 import Chart, RepositoryOptsArgs
 
-    if not settings.chart:
-        _check_repository(versions()["kuberay"]["chart_repository"])
     made: list[pulumi.Resource] = []
     if settings.namespace != namespace:
         made.append(_own_namespace(settings.namespace, owner, opts))
-    folder = _local_folder(settings.chart)
+    path, in_registry = local_chart(settings.chart), settings.chart.startswith(OCI)
     public = versions()["kuberay"]
     chart = Chart(
         RELEASE,
-        chart=folder or settings.chart or public["chart"],
-        version=None if folder else settings.version,
-        repository_opts=None if settings.chart else RepositoryOptsArgs(repo=public["chart_repository"]),
+        chart=path or settings.chart or public["chart"],
+        version=None if path else settings.version,
+        repository_opts=None if path or in_registry else RepositoryOptsArgs(repo=public["chart_repository"]),
         namespace=settings.namespace,
         values=chart_values(settings, namespace, node_selector or {}),
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=made, transforms=[_keep_definition])),
     )
+    # What the provider cannot read or fetch, though something is there.
+    end_when_told(chart)
     return [*made, chart]
 
 
@@ -83,30 +83,6 @@ def _own_namespace(name: str, owner: str, opts: pulumi.ResourceOptions) -> pulum
     from pulumi_kubernetes.core.v1 import Namespace
 
     return Namespace(name, metadata={"name": name, "labels": labels(owner, OPERATOR)}, opts=opts)
-
-
-def _check_repository(url: str) -> None:
-    """Say in one line what Pulumi's chart resource says in two tracebacks. Raises ConfigError."""
-    try:
-        answer = requests.get(f"{url.rstrip('/')}/index.yaml", timeout=_REPOSITORY_SECONDS, stream=True)
-        problem = "" if answer.ok else f"answered {answer.status_code}"
-        answer.close()
-    except requests.RequestException as error:
-        problem = f"cannot be reached ({type(error).__name__})"
-    if problem:
-        raise ConfigError(
-            "pd-mi325x:rayOperator.chart",
-            f"KubeRay's chart repository {url} {problem}",
-            "set it to a local folder or another chart, or rayOperator.install to preinstalled",
-        )
-
-
-def _local_folder(chart: str) -> str | None:
-    """`chart` as an absolute path when it is a folder, counted from the project: the provider runs somewhere else."""
-    if not chart:
-        return None
-    folder = Path(pulumi.get_root_directory()) / chart
-    return str(folder) if folder.is_dir() else None
 
 
 def _keep_definition(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:

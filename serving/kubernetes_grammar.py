@@ -30,6 +30,7 @@ _IMAGE = (
     rf"(?=[^@]{{1,384}}(?:@|$))(?:{_IMAGE_HOST}/)?{_IMAGE_PATH}(?:/{_IMAGE_PATH})*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64}|@sha512:[a-f0-9]{128})?"
 )
+IMAGE_FOLDER = rf"(?=.{{1,200}}$){_IMAGE_HOST}(?:/{_IMAGE_PATH})*"
 # linux net/core/dev.c dev_valid_name; alternative names may be longer than its 15 characters.
 _INTERFACE = r"[^\s/:]+"
 
@@ -89,7 +90,7 @@ ImageOrEmpty = Annotated[
 ImageFolder = Annotated[
     str,
     _in_words(
-        rf"(?=.{{1,200}}$){_IMAGE_HOST}(?:/{_IMAGE_PATH})*",
+        IMAGE_FOLDER,
         "a registry, and where in it: registry.example.com/team, no http://, no tag, lower case",
     ),
 ]

@@ -6,13 +6,15 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from serving.errors import ConfigError
-from serving.kubernetes_grammar import AbsolutePath, AbsolutePathOrEmpty, Host, NamespaceOrEmpty
+from serving.kubernetes_grammar import IMAGE_FOLDER, AbsolutePath, AbsolutePathOrEmpty, Host, NamespaceOrEmpty
 from serving.kubernetes_names import is_the_clusters_own
 from serving.quantities import Memory, VolumeSize
 from serving.settings_base import Settings
 from serving.versions import versions
 
 Monitoring = Literal["none", "annotations", "prometheus-operator"]
+OCI = "oci://"  # what a chart in a registry of images begins with, for Helm
+_CHART = r"(?=.{1,250}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"  # Helm's best practices, "Chart Names", and dots
 _COMMIT = r"[0-9a-f]{40}"  # of git, as the hub shows it: a branch or a tag would be other files next week
 
 
@@ -22,6 +24,25 @@ def _a_token(token: SecretStr) -> SecretStr:
         fix = "set it again: pulumi config set --secret huggingFaceToken"
         raise ConfigError("huggingFaceToken", "is empty or has white space", fix)
     return token
+
+
+def _a_chart(chart: str) -> str:
+    """By its grammar; whether it is there is looked at when the stack is deployed (infra/operator_chart.py)."""
+    if chart.startswith(OCI):
+        if not re.fullmatch(IMAGE_FOLDER, chart.removeprefix(OCI)) or "/" not in chart.removeprefix(OCI):
+            raise ValueError(
+                "has to be oci://REGISTRY/REPOSITORY/CHART in lower case, without a tag: its version is the pinned one"
+            )
+    elif "://" in chart or not (not chart or _is_path(chart) or re.fullmatch(_CHART, chart)):
+        raise ValueError(
+            "has to be a chart's name in KubeRay's public repository (lower-case letters, digits, - and .), "
+            "oci://REGISTRY/REPOSITORY/CHART, or a folder or .tgz file such as ./kuberay-operator"
+        )
+    return chart
+
+
+def _is_path(chart: str) -> bool:
+    return chart.isprintable() and ("/" in chart or chart.startswith(".") or chart.endswith(".tgz"))
 
 
 HubToken = Annotated[SecretStr, AfterValidator(_a_token)]
@@ -81,7 +102,9 @@ class RayOperator(Settings):
     """KubeRay's operator: installed by this stack from a chart, or there already."""
 
     install: Literal["chart", "preinstalled"] = "chart"
-    chart: str = Field(default="", description="a chart's name, or a local folder; empty: the pinned public chart")
+    chart: Annotated[str, AfterValidator(_a_chart)] = Field(
+        default="", description="a chart's name, oci://, or a local folder or .tgz; empty: the pinned public chart"
+    )
     namespace: NamespaceOrEmpty = Field(
         default="",
         description="empty: the stack's own namespace; for a stack that owns nodes, `kuberay`",

@@ -14,6 +14,7 @@ from infra.ray_operator import ray_operator
 from serving.stack import Stack
 from serving.versions import versions
 from tests.cluster.piece import Piece
+from tests.shell import assert_one_clear_line
 from tools.rehearsal.cluster import SimulatedCluster
 
 CHART = Path(__file__).with_name("charts") / "operator"
@@ -106,4 +107,12 @@ def test_definitions_of_somebody_else_are_not_changed(piece: Piece, api: client.
     assert not up.ok
     assert "conflict" in up.text
     assert description(extensions) == "theirs"
+    assert piece.pulumi("destroy --yes --skip-preview").ok
+
+
+def test_a_chart_that_the_provider_cannot_read(piece: Piece) -> None:
+    (piece.folder / "chart" / "Chart.yaml").write_text("apiVersion: [\n")
+    up = piece.up(rayOperator={"chart": "chart", "namespace": f"{piece.namespace}-operator"})
+    assert_one_clear_line(up, "Chart resource 'kuberay-operator' has a problem", "cannot load Chart.yaml")
+    assert "shut down" not in up.text, up.text
     assert piece.pulumi("destroy --yes --skip-preview").ok

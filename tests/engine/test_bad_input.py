@@ -132,3 +132,19 @@ def test_another_ray_version(remote: Shell, dashboard: Dashboard) -> None:
     assert_one_clear_line(remote.run("pulumi up --yes"), dashboard.url, "2.9.9", "versions.toml")
     assert_nothing_made(remote)
     assert dashboard.puts == 0
+
+
+@pytest.mark.parametrize("chart", ["/nonexistent", "./infra", "/etc/passwd", "oci://127.0.0.1:1/x", "ünï"])
+def test_an_operators_chart_that_is_none(shell: Shell, chart: str) -> None:
+    images = {name: f"registry.example/{name}@sha256:{'1' * 64}" for name in ("engine", "benchmark")}
+    shell.write_stack("pd-2p1d", cluster={"provider": "existing"}, images=images, rayOperator={"chart": chart})
+    assert shell.run("pulumi stack select --create pd-2p1d").ok
+    for command in ("preview", "up --yes --skip-preview"):
+        assert_one_clear_line(shell.run(f"pulumi {command}"), "pd-mi325x:rayOperator.chart: ")
+    assert_nothing_made(shell)
+
+
+def test_a_stack_whose_name_looks_like_an_option(shell: Shell) -> None:
+    shell.write_stack("-x", cluster={"provider": "doks"}, nodePool={"nodes": 4})
+    assert shell.run("pulumi stack init --stack=-x").ok
+    assert_one_clear_line(shell.run("pulumi preview --stack=-x"), "stack: the name '-x' is no Kubernetes label")

@@ -7,9 +7,7 @@ import pulumi
 import pytest
 from registrations import Registration, registered
 
-import infra.ray_operator as module
 from infra.ray_operator import chart_values, ray_operator
-from serving.errors import ConfigError
 from serving.kubernetes_settings import RayOperator
 from serving.versions import versions
 
@@ -19,8 +17,7 @@ SYSTEM = {"doks.digitalocean.com/node-pool": "system"}
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that Pulumi.yaml would be in; KubeRay's repository is taken to be there."""
-    monkeypatch.setattr(module, "_check_repository", lambda url: None)
+    """The folder that Pulumi.yaml would be in."""
     monkeypatch.setattr(pulumi, "get_root_directory", lambda: str(tmp_path))
     return tmp_path
 
@@ -54,7 +51,20 @@ def test_a_local_folder_is_found_from_the_project(project: Path) -> None:
     assert "repositoryOpts" not in chart.inputs
 
 
-def test_a_chart_that_is_no_folder_is_taken_by_its_name() -> None:
+def test_a_packed_chart_is_found_from_the_project(project: Path) -> None:
+    chart = made(chart="mine.tgz")["Chart"]
+    assert chart.inputs["chart"] == str(project / "mine.tgz")
+    assert "version" not in chart.inputs
+
+
+def test_a_name_is_one_of_the_public_repository() -> None:
+    chart = made(chart="ray-operator")["Chart"]
+    public = versions()["kuberay"]
+    assert (chart.inputs["chart"], chart.inputs["version"]) == ("ray-operator", public["version"])
+    assert chart.inputs["repositoryOpts"] == {"repo": public["chart_repository"]}
+
+
+def test_a_chart_in_a_registry_is_taken_by_its_name() -> None:
     chart = made(chart="oci://registry.example/kuberay-operator")["Chart"]
     assert chart.inputs["chart"] == "oci://registry.example/kuberay-operator"
     assert chart.inputs["version"] == versions()["kuberay"]["version"]
@@ -95,10 +105,3 @@ def test_definitions_stay_and_are_applied_under_one_name() -> None:
 
 def test_nothing_else_of_the_chart_stays() -> None:
     assert transformed("kubernetes:apps/v1:Deployment") is None
-
-
-def test_a_repository_that_is_out_of_reach_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()  # the real check
-    with pytest.raises(ConfigError, match=r"http://127\.0\.0\.1:1 cannot be reached .* preinstalled") as refusal:
-        module._check_repository("http://127.0.0.1:1")
-    assert refusal.value.key == "pd-mi325x:rayOperator.chart"

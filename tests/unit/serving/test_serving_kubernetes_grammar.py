@@ -37,6 +37,10 @@ def nfs(server: str = "10.0.0.5", path: str = "/e") -> dict[str, Any]:
     return {"weights": {"mode": "nfs", "revision": "a" * 40, "nfs": {"server": server, "path": path}}}
 
 
+def chart(text: str) -> dict[str, Any]:
+    return {"rayOperator": {"chart": text}}
+
+
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (on_nodes(renderGroup=-1), "cluster.nodes.renderGroup", "greater than or equal to 0"),
     (on_nodes(renderGroup=2**31), "cluster.nodes.renderGroup", "2147483647"),
@@ -98,6 +102,22 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (policy(**{"nvidia.com/x": ["eth0"]}), "cluster.nicClusterPolicy.nvidia.com/x", "rdma/NAME"),
     ({"namespace": "My_Space"}, "namespace", "Kubernetes name"),
     ({"rayOperator": {"namespace": "a" * 64}}, "rayOperator.namespace", "Kubernetes name"),
+    *(
+        (chart(bad), "rayOperator.chart", "a chart's name in KubeRay's public repository")
+        for bad in ("ünï", "My_Chart", "a b", "-a", "a-", " ", "./a\n", "https://charts.example/a.tgz", "a" * 251)
+    ),
+    *(
+        (chart(f"oci://{bad}"), "rayOperator.chart", "oci://REGISTRY/REPOSITORY/CHART in lower case")
+        for bad in (
+            "",
+            "r.example",
+            "r.example/",
+            "r.example/Team/a",
+            "r.example/a:1",
+            f"r.example/a@{DIGEST}",
+            "ünï/a",
+        )
+    ),
 ]
 TAKEN: list[dict[str, Any]] = [
     on_nodes(renderGroup=0),
@@ -124,6 +144,8 @@ TAKEN: list[dict[str, Any]] = [
         for label, value in {"a": "", LONG: LONG, "node.kubernetes.io/instance-type": "BM.GPU_1-x"}.items()
     ),
     on_nodes(storageClass="fast.ssd-1"),
+    *(chart(good) for good in ("", "kuberay-operator", "my.chart", "./ünï", "/srv/My Chart", "../a", "a/b_c", "a.tgz")),
+    *(chart(f"oci://{good}") for good in ("127.0.0.1:1/x", "registry.example/team/kuberay-operator")),
     policy(**{"rdma/fabric0": ["ens1f0np0"], "fabric1": ["ens2f0np0", "eth1"]}),
 ]
 
