@@ -88,6 +88,22 @@ def test_a_kubeconfig_that_is_gone(shell: ClusterShell) -> None:
     assert up.ok, up.text
 
 
+def test_a_context_that_was_renamed(shell: ClusterShell) -> None:
+    """The same, with the file there; the command in the line puts it right."""
+    file = next(file for name in ("kubeconfig", "elsewhere") if (file := shell.checkout / name).exists())
+    config = f"kubectl --kubeconfig {file} config"
+    before = shell.run(f"{config} current-context").text.strip()
+    assert shell.run(f"{config} rename-context {before} renamed").ok
+    destroy = shell.run("pulumi destroy --yes --skip-preview", 300)
+    back = f"{config} rename-context NAME {before}"
+    assert_one_clear_line(destroy, f"context '{before}' is not in kubeconfig {file}", f"`{back}`", "there are: renamed")
+    assert "UNREACHABLE" not in destroy.text, destroy.text
+    assert "RayServiceReady" in shell.run("pulumi stack").text, "so that the next destroy stops as well"
+    assert shell.run(back.replace("NAME", "renamed")).ok
+    unchanged = shell.run("pulumi preview --expect-no-changes")
+    assert unchanged.ok, unchanged.text
+
+
 def test_a_cluster_that_is_gone_for_good(shell: ClusterShell) -> None:
     """The documented way: it was this stack's last cluster, and nobody will find anything there."""
     for file in ("kubeconfig", "elsewhere"):
