@@ -100,18 +100,18 @@ lock: tools ## Resolve requirements/*.txt again from versions.toml
 
 ##@ Test
 .PHONY: test compile-meanwhile lint types test-first test-fast test-unit test-engine test-cluster test-local \
-	test-images test-small-images
+	test-images
 test: toolchain-base compile-meanwhile lint test-first test-cluster ## Everything that can be tested here
 
 # Engines that load, and loads that run, leave a core free for much of the time. The cluster tier needs both.
 test-first: toolchain-base toolchain-benchmark
 	@.venv/bin/python -m tools.side_by_side test-local test-fast
 
-test-fast: types test-unit test-engine test-small-images
+test-fast: types test-unit test-engine
 
 # What the later tests need and is not there yet; they wait for it. It ends when this make does (its process: PPID).
 compile-meanwhile:
-	@$(TOOLCHAIN) meanwhile $$PPID kubernetes-provider cluster $(if $(filter 0,$(shell id -u)),image-builders) >&2
+	@$(TOOLCHAIN) meanwhile $$PPID kubernetes-provider cluster >&2
 
 lint: tools ## ruff, hadolint, and the walls between infra, serving and benchmarks
 	@.venv/bin/ruff check .
@@ -140,15 +140,6 @@ test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane wit
 test-images: toolchain-base ## Build the images with BuildKit, on stand-ins for what no registry gives here (root, 30 GB of disk)
 	@$(TOOLCHAIN) ensure image-builders >&2
 	.venv/bin/python -m pytest -v tests/images
-
-test-small-images: tools
-	@if [ "$$(id -u)" != 0 ]; then
-		echo "images: not tested here: BuildKit without a Docker daemon needs root (make test-images)"
-	else
-		echo "images: all but cpu, which takes 30 GB of disk and 20 minutes (make test-images)"
-		$(TOOLCHAIN) ensure image-builders >&2
-		.venv/bin/python -m pytest -v tests/images --ignore tests/images/test_cpu_image.py
-	fi
 
 test-local: toolchain-base ## Real Ray Serve, vLLM and NIXL on this machine's CPU, deployed by Pulumi, measured by AIPerf
 	@$(ENTER)
