@@ -60,7 +60,7 @@ def deploy_on_kubernetes(stack: Stack) -> None:
         cluster_wide, pulumi.ResourceOptions(depends_on=[home], transforms=[heal_by_force])
     )
     operator = _own_operator(stack, name, namespace, inside)
-    loaded = weights(stack, name, namespace, images, inside)
+    loaded = weights(stack, name, namespace, inside, images)
     network = fabric(stack, name, namespace, inside)
     facts, inspectors = inspect_fabric(stack, plan, name, namespace, access, images, inside)
     late = images.with_facts(facts)

@@ -18,9 +18,11 @@ from serving.weights import (
     volume_spec,
 )
 
+_ALL_KNOWN = Late()
+
 
 def weights(
-    stack: Stack, stack_name: str, namespace: str, late: Late, opts: pulumi.ResourceOptions
+    stack: Stack, stack_name: str, namespace: str, opts: pulumi.ResourceOptions, late: Late = _ALL_KNOWN
 ) -> list[pulumi.Resource]:
     """Register what the weights of this stack need. Engine pods may start when all of it is done."""
     made: list[pulumi.Resource] = []

@@ -113,7 +113,8 @@ class Stage:
         }
         stack = parse_stack(values)
         metadata = {"name": "benchmark", "labels": labels(self.stack, "benchmark")}
-        self.core.create_namespaced_config_map(self.namespace, {"metadata": {"name": BENCHMARK_TARGET}, "data": {}})
+        target = {"target.json": json.dumps({"scenario": stack.scenario})}
+        self.core.create_namespaced_config_map(self.namespace, {"metadata": {"name": BENCHMARK_TARGET}, "data": target})
         claim = {"metadata": {"name": RESULTS}, "spec": claim_spec(stack)}
         self.core.create_namespaced_persistent_volume_claim(self.namespace, claim)
         cronjob = {"metadata": metadata, "spec": cron_job_spec(stack, self.stack, "Qwen/Qwen3")}

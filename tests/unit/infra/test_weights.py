@@ -10,7 +10,6 @@ import pytest
 from registrations import NAMES, Registration, is_secret, program_registers, registered, stack
 
 from infra.kubernetes_program import deploy_on_kubernetes
-from infra.late import Late
 from infra.weights import weights
 from serving.errors import ConfigError
 from serving.weights import PodWeights, claim_name, download_name, download_seconds, weights_volume
@@ -21,7 +20,7 @@ TOKEN = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hugging-fac
 
 
 def made(**settings: Any) -> dict[str, Registration]:
-    return {seen.kind: seen for seen in registered(lambda opts: weights(stack(**settings), *NAMES, Late(), opts))}
+    return {seen.kind: seen for seen in registered(lambda opts: weights(stack(**settings), *NAMES, opts))}
 
 
 def pod(**settings: Any) -> PodWeights:
