@@ -123,6 +123,9 @@ def preflight_inputs(cluster: SimulatedCluster, namespace: str) -> Json:
         "monitoring": "none",
         "inspectsFabric": False,
         "storageClass": "",
+        "resultsSize": "20Gi",
+        "podSecurity": "privileged",
+        "pullSecret": "",
         "persistentVolume": False,
     }
 
