@@ -125,7 +125,7 @@ def test_shell_runs_a_command_in_a_cluster_of_its_own_and_leaves_nothing(tmp_pat
     assert "encryptionsalt" in answer.stdout, "the shell's greeting does not say what stays"
     assert "node/mi325x-0\nnode/system-0\nnode/system-1\n" in answer.stdout
     assert f"Backend URL: file://{tmp_path}" in answer.stdout
-    assert "kubernetes  resource" in answer.stdout
+    assert re.search(r"kubernetes +resource", answer.stdout)
     assert not list(tmp_path.iterdir())
     assert not mentioning(tmp_path)
 
