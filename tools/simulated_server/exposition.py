@@ -6,6 +6,7 @@ after its first increment. What is called `simulated_…` is about this program 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 from tools.simulated_server.clock import LATE_BUCKETS, Lateness
@@ -45,7 +46,7 @@ def metrics(settings: Settings, replicas: Sequence[Replica], lateness: Lateness)
         if samples:
             lines += [f"# TYPE {name} counter", *samples]
     lines += _samples(settings, replicas, _TRANSFERS, "kv_transfers")
-    return "\n".join([*lines, *_late(lateness)]) + "\n"
+    return "\n".join([*lines, *_itself(lateness)]) + "\n"
 
 
 def nics(settings: Settings, replicas: Sequence[Replica]) -> str:
@@ -81,7 +82,7 @@ def _labels(settings: Settings, replica: Replica, ours: bool) -> dict[str, str]:
     return {"NodeAddress": replica.node, **own}
 
 
-def _late(lateness: Lateness) -> list[str]:
+def _itself(lateness: Lateness) -> list[str]:
     name = "simulated_timer_late_seconds"
     lines = [f"# HELP {name} how late this program's own timers came", f"# TYPE {name} histogram"]
     below = 0
@@ -89,4 +90,6 @@ def _late(lateness: Lateness) -> list[str]:
         below += count
         label = "+Inf" if bound == float("inf") else f"{bound:g}"
         lines.append(f'{name}_bucket{{le="{label}"}} {below}')
-    return [*lines, f"{name}_sum {lateness.total}", f"{name}_count {below}"]
+    cpu = "simulated_cpu_seconds_total"
+    used = [f"# HELP {cpu} CPU seconds of this program", f"# TYPE {cpu} counter", f"{cpu} {time.process_time()}"]
+    return [*lines, f"{name}_sum {lateness.total}", f"{name}_count {below}", *used]
