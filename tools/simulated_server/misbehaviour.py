@@ -29,6 +29,7 @@ class Misbehaviour(BaseModel):
         default=0, description="share of answers cut off half-way by an error inside the 200 stream"
     )
     empty: Share = Field(default=0, description="share of answers without a token")
+    cut_prompt: Share = Field(default=0, description="share of prompts of which only the second half is taken")
     without_usage: Share = Field(default=0, description="share of answers without token counts")
     short: Share = Field(default=0, description="share of answers with half the tokens that were asked for")
     http_500: Share = Field(default=0, description="share of requests refused with HTTP 500")
@@ -82,15 +83,26 @@ _FATES: dict[str, KvFate] = {
     "kv_expired": "expired",
 }
 # The shares that pick requests.
-_OF_REQUESTS = ("error_in_stream", "empty", "without_usage", "short", "http_500", "stall", "foreign", *_FATES)
+_OF_REQUESTS = (
+    "error_in_stream",
+    "empty",
+    "cut_prompt",
+    "without_usage",
+    "short",
+    "http_500",
+    "stall",
+    "foreign",
+    *_FATES,
+)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What one request gets. tokens: of its answer; broken and stalled: half-way."""
+    """What one request gets. tokens: of its answer; cut: its prompt is; broken and stalled: half-way."""
 
     tokens: int
     refused: bool = False
+    cut: bool = False
     broken: bool = False
     stalled: bool = False
     usage: bool = True
@@ -112,6 +124,7 @@ class Planner:
         return Plan(
             tokens=0 if hit["empty"] else max(1, asked // 2) if hit["short"] else asked,
             refused=hit["http_500"],
+            cut=hit["cut_prompt"],
             broken=hit["error_in_stream"],
             stalled=hit["stall"],
             usage=not hit["without_usage"],

@@ -14,7 +14,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from aiohttp import web
@@ -123,6 +123,8 @@ class SimulatedServer:
         plan = self._planner.plan(ask.tokens)
         if plan.refused:
             return web.json_response(openai.error("simulated: the engine is dead", 500), status=500)
+        if plan.cut:
+            ask = replace(ask, prompt=ask.prompt[len(ask.prompt) // 2 :])
         return await self._stream(request, ask, plan, writer, served)
 
     async def _whole(self, ask: Ask, writer: Writer) -> web.Response:

@@ -47,6 +47,10 @@ def test_an_answer_without_a_token() -> None:
     assert (got.usage or {})["completion_tokens"] == 0
 
 
+def test_a_prompt_that_is_cut() -> None:
+    assert (one(cut_prompt=1).usage or {})["prompt_tokens"] == 32
+
+
 def test_an_answer_without_counts() -> None:
     got = one(without_usage=1)
     assert (len(got.texts), got.usage, got.done) == (8, None, True)
