@@ -40,6 +40,10 @@ rehearse-shell: tools ## A shell beside a simulated Kubernetes cluster: pulumi, 
 	@$(TOOLCHAIN) ensure kubernetes-provider cluster >&2
 	.venv/bin/python -m tools.rehearsal shell
 
+.PHONY: simulated-server
+simulated-server: tools ## An OpenAI server of modelled latencies, no model in it; prints a target to measure (ARGS=--help)
+	@.venv/bin/python -m tools.simulated_server $(ARGS)
+
 ##@ Deploy and measure
 .PHONY: stacks benchmark results scenarios
 stacks: tools ## Register every shipped stack in the current Pulumi backend (a local one if none is chosen)
