@@ -17,8 +17,8 @@ HEAD_TOKENS = 16
 def count_alike(sent: Path, workload: Workload) -> int:
     """How many prompts go on like another one after what the workload has them share with earlier prompts.
 
-    `sent` is the file that AIPerf took the prompts from (benchmarks/prompt_text.py). Raises BenchmarkError when it cannot
-    be read or has prompts that were not planned.
+    `sent` is the file that AIPerf took the prompts from (benchmarks/prompt_text.py). Raises BenchmarkError when it
+    cannot be read or has prompts that were not planned.
     """
     planned = workload.by_id()
     heads: Counter[str] = Counter()

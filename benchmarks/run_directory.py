@@ -3,7 +3,8 @@
 results/<stack>/<time>-<id>/
     run.json  target.json  scenario.json  words.json  priming.json  report.html
     rates/<rate>/
-        workload.json  prompts.jsonl  command.json  aiperf.log  aiperf/…  metrics-before-<i>.prom  metrics-after-<i>.prom
+        workload.json  prompts.jsonl  command.json  aiperf.log  aiperf/…
+        metrics-before-<i>.prom  metrics-after-<i>.prom
         summary.json      written last and at once: a rate is finished exactly when it exists
     rates/<rate>.interrupted-<n>/   what a rate had when it was cut off
 """

@@ -60,7 +60,7 @@ def test_without_a_hit_rate_nothing_is_shared() -> None:
 
 @pytest.mark.parametrize(("share", "block"), [(0.3, 16), (0.3, 128), (0.6, 128), (0.6, 256), (0.95, 128)])
 def test_a_shared_prefix_gives_exactly_its_hit_rate(share: float, block: int) -> None:
-    workload = build_workload(scenario(prefix_hit_rate=share), 1.0, 60, 1, block)
+    workload = build_workload(scenario(prefix_hit_rate=share), 1.0, 40, 1, block)
     found = served(workload, block)
     settled = found[10:]
     assert rate_of(settled) == pytest.approx(share, abs=block / 8192 / 10)
@@ -86,8 +86,8 @@ def test_prompts_too_short_for_their_hit_rate_are_refused() -> None:
 @pytest.mark.parametrize("block", [64, 128])
 def test_conversations_repeat_exactly_their_share(block: int) -> None:
     chat = find_scenario("qwen-8k-1k-chat")
-    workload = build_workload(chat, 0.5, 43 + 8 * 43, 1, block)
-    assert workload.unsettled == 43  # three times the 28.6 s that an answer may take, at one request in two seconds
+    workload = build_workload(chat, 0.2, 18 + 8 * 18, 1, block)
+    assert workload.unsettled == 18  # three times the 28.6 s that an answer may take, at one request in five seconds
     found = served(workload, block)
     assert rate_of(found[: workload.unsettled]) == 0
     settled = found[workload.unsettled :]

@@ -89,9 +89,15 @@ def test_a_name_that_begins_with_a_dash_is_a_name(tmp_path: Path) -> None:
 def test_a_scenarios_file_of_ones_own_is_named_to_make() -> None:
     made = subprocess.run(
         ["make", "-n", "benchmark", "SCENARIOS=my own.yaml", "SCENARIO=mine"],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert '--scenario="mine" --scenarios="my own.yaml"' in " ".join(made.stdout.split()), made.stdout
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert '--scenario="mine" --scenarios="my own.yaml"' in " ".join(made.stdout.replace("\\\n", "").split()), (
+        made.stdout
+    )
 
 
 def test_a_scenarios_file_reaches_the_benchmark(make: Make) -> None:
