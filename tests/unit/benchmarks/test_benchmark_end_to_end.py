@@ -19,6 +19,8 @@ from stand_in_data import scenario_data, target_data
 from stand_in_server import Behaviour, standing_in
 
 from benchmarks import run as runner
+from benchmarks.client_watch import CLIENT, SAMPLES
+from benchmarks.kept_files import damaged_files
 from benchmarks.metrics import Settling
 from benchmarks.own_commit import own_commit
 from benchmarks.run_directory import RunDirectory, open_run
@@ -106,7 +108,18 @@ def test_an_interrupt_leaves_nothing_running_and_keeps_what_was_finished(story: 
 
 def test_resume_finishes_the_run(story: Story) -> None:
     # On a busy machine the stand-in is late, which is rightly a fault, and the command's exit code then says so.
-    late = {finding.id for _, finding in faults(story.run)} & {"queue", "offered-rate", "warm-up"}
+    busy = {
+        "queue",
+        "ttft-trend",
+        "drain",
+        "littles-law",
+        "offered-rate",
+        "arrivals",
+        "warm-up",
+        "client-late",
+        "client-cpu",
+    }
+    late = {finding.id for _, finding in faults(story.run)} & busy
     assert story.resumed.returncode == (3 if late else 0), story.resumed.stdout + story.resumed.stderr
     assert {finding.id for _, finding in faults(story.run)} == late
     assert [result.rate for result in story.run.results()] == [15, 16]
@@ -132,7 +145,17 @@ def test_every_rate_is_proven_and_counted(story: Story) -> None:
         assert reads is not None
         assert (reads.transfers, reads.bytes) == (expected, result.kv.expected_bytes)
         assert (reads.mean_post_ms, reads.mean_transfer_ms) == (pytest.approx(1), pytest.approx(2))
+        assert (result.summary.requests_sent, damaged_files(story.run)) == (expected, [])
     assert "proven tcp" in story.resumed.stdout
+
+
+def test_the_load_generator_is_watched(story: Story) -> None:
+    for result in story.run.results():
+        kept = (story.run.rate_folder(result.rate) / CLIENT).read_bytes()
+        assert max(look.tree for look in SAMPLES.validate_json(kept)) > 0.1
+        seen = {finding.id: finding.evidence for finding in result.findings}
+        assert seen["client-cpu"]["looks"]
+        assert seen["prefix-hit-rate"] == {"measured": 0.0, "planned": 0.0, "lowest": 0.0, "highest": 0.05}
 
 
 def test_no_prompt_is_sent_twice_not_even_after_an_interruption(story: Story) -> None:
@@ -151,7 +174,7 @@ def test_a_service_that_lies_is_found_out(aiperf: str, tokenizer_folder: Path, t
         result = runner.execute(run, aiperf, lambda _: None, QUICK)[0]
         bodies: list[dict[str, Any]] = service.bodies
     found = {finding.id for _, finding in faults(run)}
-    assert {"answers", "kv"} <= found
+    assert {"short-answers", "broken-streams", "empty-answers", "kv", "kv-bytes"} <= found
     assert set(result.summary.faults) == {"shorter than asked", "broken off or empty", "failed"}
     assert result.summary.good + sum(result.summary.faults.values()) == result.summary.measured
     assert {body["max_tokens"] for body in bodies} == {8}
