@@ -22,7 +22,7 @@ from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aip
 from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
 from benchmarks.nic_counters import NicBytes, increase, read_nics
 from benchmarks.own_commit import own_commit
-from benchmarks.prefix_hits import prefix_hits
+from benchmarks.prefix_hits import measured_hit_rate
 from benchmarks.priming import prime
 from benchmarks.process import run_in_group
 from benchmarks.prompts import count_alike
@@ -108,7 +108,7 @@ def _measure(run: RunDirectory, rate: float, aiperf: str, say: Say, settling: Se
         proof,
         alike,
         target=run.target,
-        prefix=prefix_hits(delta),
+        hit_rate=measured_hit_rate(delta, run.target.deployment.kind),
         engine_s=engine_seconds(delta, len(requests)),
         client=watched,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from benchmarks.target import Target
 from benchmarks.validity.finding import Verdict, fault, fault_if, kind, note, ok
 from benchmarks.validity.seen import Seen
@@ -30,29 +32,44 @@ def prompts(seen: Seen) -> Verdict | None:
 def prefix_hit_rate(seen: Seen) -> Verdict | None:
     """The engines found more or less of the prompts in their prefix caches than the scenario says, by over 5 % of the
     prompt tokens besides what whole blocks and the first prompts to a cold engine explain."""
-    planned = seen.planned_hit_rate if seen.planned_hit_rate is not None else seen.scenario.prefix_hit_rate
-    if seen.prefix is None:
-        return (
-            None if planned == 0 else note("the service reports no prompt tokens: the prefix hit rate cannot be seen")
-        )
-    measured, requests = seen.prefix.rate, max(len(seen.requests), 1)
-    block = _block_size(seen.target) if seen.target else LARGEST_BLOCK
-    # A hit ends with a whole block; each engine computes the prefix once, and may do so for a few prompts at a time.
-    partial = block / max(seen.prefix.tokens / requests, 1) if planned else 0.0
-    cold = min(1.0, 2 * seen.prefix.engines / requests)
-    lowest = max(0.0, (planned - partial) * (1 - cold) - HITS)
-    wrong = "warmer" if measured > planned + HITS else "colder" if measured < lowest else ""
-    sentence = f"{100 * measured:.1f} % of the prompt tokens were in the prefix cache, {100 * planned:.0f} % planned"
+    lowest, highest = seen.planned_hit_rate or _of_scenario(seen)
+    if seen.hit_rate is None:
+        return note("the service reports no prompt tokens: the prefix hit rate cannot be seen") if highest else None
+    wrong = "warmer" if seen.hit_rate > highest + HITS else "colder" if seen.hit_rate < lowest - HITS else ""
+    sentence = (
+        f"{100 * seen.hit_rate:.1f} % of the prompt tokens were in the prefix cache, {_range(lowest, highest)} planned"
+    )
     return fault_if(
         wrong,
         f"the cache is {wrong} than the scenario says: {sentence}" if wrong else sentence,
-        measured=measured,
-        planned=planned,
-        lowest=lowest,
-        highest=planned + HITS,
+        measured=seen.hit_rate,
+        planned_lowest=lowest,
+        planned_highest=highest,
     )
+
+
+def _of_scenario(seen: Seen) -> tuple[float, float]:
+    """A hit ends with a whole block, and each engine computes the prefix once, or for two prompts at a time."""
+    planned = seen.scenario.prefix_hit_rate
+    if not planned:
+        return 0.0, 0.0
+    lengths = [request.prompt_tokens for request in seen.requests if request.prompt_tokens]
+    tokens = sum(lengths) / len(lengths) if lengths else math.inf
+    block, engines = (_block_size(seen.target), _engines(seen.target)) if seen.target else (LARGEST_BLOCK, 1)
+    cold = min(1.0, 2 * engines / max(len(seen.requests), 1))
+    return max(0.0, planned - block / tokens) * (1 - cold), planned
+
+
+def _range(lowest: float, highest: float) -> str:
+    ends = dict.fromkeys(f"{100 * end:.0f}" for end in (lowest, highest))
+    return " to ".join(ends) + " %"
 
 
 def _block_size(target: Target) -> int:
     sizes = [int(arguments.get("block_size") or 0) for arguments in target.deployment.engine.values()]
     return max(sizes, default=0) or (target.kv.block_size if target.kv else LARGEST_BLOCK)
+
+
+def _engines(target: Target) -> int:
+    """Engines that compute prompts."""
+    return target.deployment.prefill or target.deployment.aggregated or 1

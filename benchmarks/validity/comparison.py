@@ -17,7 +17,19 @@ CACHES = ("enable_prefix_caching", "block_size")
 # What PD has besides, and how a replica is spread over its GPUs: the arrangement itself.
 ARRANGEMENT = ("kv_transfer_config", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 # What of a scenario is not the work of one request: names, bounds (a kind of their own), rates, lengths of phases.
-_NOT_SHAPE = ("name", "description", "slo", "also", "rates", "search", "seed", "warmup_s", "window_s", "min_requests")
+_NOT_SHAPE = (
+    "name",
+    "description",
+    "stacks",
+    "slo",
+    "also",
+    "rates",
+    "search",
+    "seed",
+    "warmup_s",
+    "window_s",
+    "min_requests",
+)
 
 
 @kind("unequal-gpus")

@@ -8,7 +8,6 @@ from functools import cached_property
 
 from benchmarks.client_watch import ClientSample
 from benchmarks.evidence import KvProof
-from benchmarks.prefix_hits import PrefixHits
 from benchmarks.priming import Priming
 from benchmarks.records import Request
 from benchmarks.scenario import Scenario, Slo
@@ -21,9 +20,10 @@ class Seen:
     """Everything that is known of one rate. What was not collected is None.
 
     requests: all that were sent, in order of sending, warm-up first. due: how many should have been sent; None: as many
-    as the scenario says. alike: prompts whose beginning another prompt has too. planned_hit_rate: share of prompt
-    tokens that the workload repeats; None: the scenario's. prefix: what the engines found in their prefix caches.
-    engine_s: mean seconds that a request spent in engines, at most. client: how the load generator fared.
+    as the scenario says. alike: prompts whose beginning another prompt has too. planned_hit_rate: least and greatest
+    share of the prompt tokens that the workload can find in prefix caches; None: the scenario's. hit_rate: the share
+    that the engines found there. engine_s: mean seconds that a request spent in engines, at most. client: how the load
+    generator fared.
     """
 
     scenario: Scenario
@@ -33,8 +33,8 @@ class Seen:
     alike: int
     target: Target | None = None
     due: int | None = None
-    planned_hit_rate: float | None = None
-    prefix: PrefixHits | None = None
+    planned_hit_rate: tuple[float, float] | None = None
+    hit_rate: float | None = None
     engine_s: float | None = None
     client: Sequence[ClientSample] | None = None
 

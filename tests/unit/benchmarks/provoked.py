@@ -13,7 +13,6 @@ from stand_in_nics import carried
 
 from benchmarks import causes
 from benchmarks.evidence import KvProof
-from benchmarks.prefix_hits import PrefixHits
 from benchmarks.priming import Priming
 from benchmarks.prompt_tokens import PromptTokens
 from benchmarks.records import Request
@@ -142,7 +141,7 @@ RATE: dict[str, Provoked] = {
     "client-cpu": Provoked(busy_client),
     "clock-steps": Provoked(stepped_clock),
     "prompts": Provoked(lambda: edited(lambda number, r: replace(r, prompt_id=f"prompt-{number % 500}"))),
-    "prefix-hit-rate": Provoked(lambda: replace(clean(), prefix=PrefixHits(tokens=286_720, hits=86_016, engines=1))),
+    "prefix-hit-rate": Provoked(lambda: replace(clean(), hit_rate=0.3)),
     "kv": Provoked(lambda: with_proof(proof_of("recomputed"))),
     "kv-missing": Provoked(lambda: with_proof(proof_of("recomputed")), unseen=True),
     "kv-recomputed": Provoked(lambda: with_proof(proof_of("recomputed")), unseen=True),

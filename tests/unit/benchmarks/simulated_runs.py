@@ -12,7 +12,6 @@ from stand_in_data import request, scenario_data, target_data
 
 from benchmarks.client_watch import ClientSample
 from benchmarks.evidence import KvProof
-from benchmarks.prefix_hits import PrefixHits
 from benchmarks.records import Request
 from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
@@ -90,7 +89,7 @@ def seen(asked: Scenario, rate: float, requests: Sequence[Request], seed: int = 
         proof,
         alike=0,
         target=Target.model_validate(target_data("http://127.0.0.1:9")),
-        prefix=PrefixHits(tokens=PROMPT * count, hits=0, engines=1),
+        hit_rate=0.0,
         engine_s=1.1 * sum(times) / len(times),
         client=samples(requests, seed),
     )

@@ -13,7 +13,6 @@ from simulated_runs import clean, samples
 from stand_in_data import scenario_data, target_data
 
 from benchmarks.evidence import KvProof
-from benchmarks.prefix_hits import PrefixHits
 from benchmarks.prompts import count_alike
 from benchmarks.scenario import Scenario
 from benchmarks.target import Target
@@ -63,19 +62,32 @@ def test_a_prompt_that_is_off_by_chance_is_a_note_and_by_two_tokens_nothing() ->
 @pytest.mark.parametrize(
     ("planned", "hits", "outcome", "said"),
     [
-        (0.0, 0.0, "ok", "0.0 %"),
-        (0.6, 0.57, "ok", "57.0 %"),
+        (0.0, 0.0, "ok", "0.0 % of the prompt tokens were in the prefix cache, 0 % planned"),
+        (0.6, 0.52, "ok", "52.0 % of the prompt tokens were in the prefix cache, 57 to 60 % planned"),
         (0.6, 0.2, "fault", "colder"),
         (0.6, 0.7, "fault", "warmer"),
         (0.0, 0.3, "fault", "warmer"),
         (0.6, None, "note", "cannot be seen"),
     ],
 )
-def test_the_prefix_cache_must_be_as_warm_as_planned(planned: float, hits: float, outcome: str, said: str) -> None:
-    found = None if hits is None else PrefixHits(tokens=286_720, hits=round(hits * 286_720), engines=1)
-    finding = one(replace(clean(), planned_hit_rate=planned, prefix=found), "prefix-hit-rate")
+def test_the_prefix_cache_must_be_as_warm_as_planned(
+    planned: float, hits: float | None, outcome: str, said: str
+) -> None:
+    asked = clean().scenario.model_copy(update={"prefix_hit_rate": planned})
+    finding = one(replace(clean(), scenario=asked, hit_rate=hits), "prefix-hit-rate")
     assert finding.outcome == outcome
     assert said in finding.sentence
+
+
+def test_what_a_workload_can_hit_goes_before_what_the_scenario_says() -> None:
+    """Turns of a conversation that a router spreads over engines meet the one before them now and then only."""
+    spread = replace(clean(), planned_hit_rate=(0.4, 0.8))
+    assert [one(replace(spread, hit_rate=rate), "prefix-hit-rate").outcome for rate in (0.3, 0.4, 0.8, 0.9)] == [
+        "fault",
+        "ok",
+        "ok",
+        "fault",
+    ]
 
 
 def test_a_batched_stream_is_a_fault_where_the_slo_bounds_itl() -> None:
@@ -106,7 +118,7 @@ def test_a_busy_machine_is_a_note() -> None:
 
 def test_what_was_not_collected_is_no_ok() -> None:
     blind = KvProof(verdict="not applicable", reasons=[], requests=560, foreign_requests=None)
-    seen = replace(clean(), proof=blind, client=None, engine_s=None, prefix=None)
+    seen = replace(clean(), proof=blind, client=None, engine_s=None, hit_rate=None)
     findings = {finding.id: finding.outcome for finding in check_rate(seen)}
     assert {name for name, outcome in findings.items() if outcome == "note"} == {"foreign-traffic", "replicas"}
     assert not findings.keys() & {"client-cpu", "delivery", "prefix-hit-rate", "transport"}

@@ -1,4 +1,4 @@
-"""What is collected for the checks: the load generator's CPU, the engines' prefix hits and times, sizes of files."""
+"""What is collected for the checks: the load generator's CPU, the time in engines, sizes of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from recorded_metrics import recorded
 from stand_in_data import request, scenario_data, target_data
 
 from benchmarks import client_watch
@@ -18,7 +17,6 @@ from benchmarks.engine_time import engine_seconds
 from benchmarks.evidence import KvProof
 from benchmarks.kept_files import damaged_files, file_sizes
 from benchmarks.metrics import Counters, parse
-from benchmarks.prefix_hits import prefix_hits
 from benchmarks.process import run_in_group
 from benchmarks.run_directory import RateResult, RunDirectory, RunInfo, create
 from benchmarks.scenario import Scenario
@@ -63,19 +61,6 @@ def test_looking_is_cheap_and_a_process_that_is_gone_does_no_harm() -> None:
         watch.look(gone.pid)
     assert time.process_time() - start < 0.5
     assert len(watch.samples) <= 2
-
-
-def test_prefix_hits_are_those_of_engines_that_compute_prompts() -> None:
-    """Decode's do not count: in the recording it received all 9,216 tokens of 36 prompts, and prefill computed them."""
-    found = prefix_hits(recorded("proven"))
-    assert found is not None
-    assert (found.tokens, found.hits, found.engines) == (9216, 0, 1)
-    hit = 'ray_vllm_prefix_cache_hits_total{ReplicaId="a"} 300\n'
-    tokens = 'ray_vllm_prompt_tokens_total{ReplicaId="a"} 500\nray_vllm_prompt_tokens_total{ReplicaId="b"} 500\n'
-    both = prefix_hits(parse("# TYPE ray_vllm_prefix_cache_hits counter\n" + hit + tokens))
-    assert both is not None
-    assert (both.rate, both.engines) == (0.3, 2)
-    assert prefix_hits(Counters({})) is None
 
 
 def exposition(*observed: tuple[str, str, int]) -> Counters:
