@@ -18,9 +18,10 @@ WINDOW = 10
 RISE = 0.25
 SIGMAS_NOTE, SIGMAS_FAULT = 5.0, 8.0
 _GRAVITY: list[Outcome] = ["ok", "note", "fault"]
-# How far both sides of Little's law may be apart: requests that are cut off by the window's ends.
+# How far both sides of Little's law may be apart, and how many standard errors they must be.
 LITTLE = 0.2
-# Longest E2E of the first half of the window to drain.
+LITTLE_SIGMAS = 4.0
+# Longest answers of the window's first half that a drain may last.
 DRAIN = 1.5
 
 
@@ -105,8 +106,8 @@ def ttft_trend(seen: Seen) -> Verdict | None:
 
 @kind("littles-law", overload=True)
 def littles_law(seen: Seen) -> Verdict | None:
-    """Requests in flight are not the completed rate times the mean E2E (Little's law), within 20 %. In a steady state
-    they must be: something was lost, or the state is not steady."""
+    """Requests in flight are not the completed rate times the mean E2E (Little's law), within 20 % and chance. In a
+    steady state they must be: requests were lost, or the state is not steady."""
     start, end = seen.window
     ended = [r for r in seen.requests if start <= r.end_s <= end]
     if not ended or end <= start:
@@ -115,30 +116,42 @@ def littles_law(seen: Seen) -> Verdict | None:
     rate = len(ended) / (end - start)
     mean = sum(r.end_s - r.sent_s for r in ended) / len(ended)
     apart = flying / (rate * mean) - 1 if rate * mean > 0 else 0.0
+    # The two differ by what the window's ends cut off, which in a steady state is alike at both: requests that began
+    # before it, and requests that had not ended. Both come one by one, so their squares sum up to the variance.
+    cut = [max(0.0, start - r.sent_s) for r in ended]
+    cut += [end - max(r.sent_s, start) for r in seen.requests if r.sent_s <= end < r.end_s]
+    chance = LITTLE_SIGMAS * sum(part**2 for part in cut) ** 0.5 / (flying * (end - start))
     return fault_if(
-        abs(apart) > LITTLE,
+        abs(apart) > max(LITTLE, chance),
         f"mean in flight {flying:.2f}; completed rate {rate:.2f} req/s × mean E2E {mean:.2f} s = {rate * mean:.2f} "
         f"({100 * apart:+.0f} %)",
         in_flight=flying,
         completed_per_s=rate,
         mean_e2e_s=mean,
+        chance=chance,
     )
 
 
 @kind("drain", overload=True)
 def drain(seen: Seen) -> Verdict | None:
-    """After the last request was sent, answers went on for far longer than any answer took before. The engines, or
-    the delivery of their tokens, had fallen behind."""
-    first_half = [r.end_s - r.sent_s for r in seen.measured[: len(seen.measured) // 2]]
+    """After the last request was sent, answers went on for far longer than any took before, for its length. The
+    engines, or the delivery of their tokens, had fallen behind."""
+    first_half = seen.measured[: len(seen.measured) // 2]
     if not first_half:
         return None
-    longest, lasted = max(first_half), seen.summary.drain_s
+    last = max(seen.requests, key=lambda request: request.end_s)
+    longest = max(r.end_s - r.sent_s for r in first_half)
+    # An answer of many tokens may take as long as the slowest of the others took for each of its tokens.
+    slowest = max((r.end_s - r.sent_s) / (r.output_tokens or seen.asked(r)) for r in first_half)
+    allowed = DRAIN * max(longest, slowest * (last.output_tokens or seen.asked(last)))
+    lasted = seen.summary.drain_s
     return fault_if(
-        lasted > DRAIN * longest,
+        lasted > allowed,
         f"the last answer ended {lasted:.1f} s after the last request was sent; "
         f"the longest of the window's first half took {longest:.1f} s",
         drain_s=lasted,
         longest_s=longest,
+        allowed_s=allowed,
     )
 
 

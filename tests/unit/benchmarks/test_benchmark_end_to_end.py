@@ -166,7 +166,7 @@ def test_no_prompt_is_sent_twice_not_even_after_an_interruption(story: Story) ->
 
 
 def test_a_service_that_lies_is_found_out(aiperf: str, tokenizer_folder: Path, tmp_path: Path) -> None:
-    lies = Behaviour(short_every=5, error_every=7, empty_every=11, kv_factor=0.5)
+    lies = Behaviour(short_every=5, error_every=7, empty_every=11, kv_factor=0.5, tokens_per_event=2)
     with standing_in(lies) as service:
         target = Target.model_validate(target_data(service.url, tokenizer=str(tokenizer_folder)))
         scenario = Scenario.model_validate(scenario_data(rates=[20], prefix_hit_rate=0.5))
@@ -174,7 +174,11 @@ def test_a_service_that_lies_is_found_out(aiperf: str, tokenizer_folder: Path, t
         result = runner.execute(run, aiperf, lambda _: None, QUICK)[0]
         bodies: list[dict[str, Any]] = service.bodies
     found = {finding.id for _, finding in faults(run)}
-    assert {"short-answers", "broken-streams", "empty-answers", "kv", "kv-bytes"} <= found
+    # Half of each prompt is shared, and this service has no prefix cache.
+    assert {"short-answers", "broken-streams", "empty-answers", "kv", "kv-bytes", "prefix-hit-rate"} <= found
+    batching = next(finding for finding in result.findings if finding.id == "stream-batching")
+    assert batching.outcome == "note"
+    assert batching.evidence["tokens_per_chunk"] == pytest.approx(2.0, abs=0.01)
     assert set(result.summary.faults) == {"shorter than asked", "broken off or empty", "failed"}
     assert result.summary.good + sum(result.summary.faults.values()) == result.summary.measured
     assert {body["max_tokens"] for body in bodies} == {8}

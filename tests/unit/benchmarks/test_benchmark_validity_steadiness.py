@@ -43,6 +43,17 @@ def test_twenty_clean_runs_have_no_fault() -> None:
     assert {run: wrong for run, wrong in found.items() if wrong} == {}
 
 
+def test_answers_of_very_different_lengths_are_no_fault_in_short_windows() -> None:
+    """Lognormal lengths, of which one in a hundred is ten times the middle one, over some twenty mean latencies."""
+    for seed in range(20):
+        draw, rate = random.Random(seed), 4.0
+        asked = scenario(rate, 5.0, 25.0).model_copy(update={"osl": 2})
+        count = asked.warmup_requests(rate) + asked.measured_requests(rate)
+        times = [arrival.at for arrival in poisson(rate, count, PROMPT, ANSWER, seed)]
+        arrivals = [Arrival(at, PROMPT, min(400, 2 + round(draw.lognormvariate(3, 1)))) for at in times]
+        assert faults(seen(asked, rate, answered(PD, arrivals, seed))) == set()
+
+
 @pytest.mark.parametrize("arrangement", [AGGREGATED, PD], ids=["aggregated", "pd"])
 @pytest.mark.parametrize("load", [1.2, 1.5])
 def test_more_than_a_service_can_carry_is_found_and_is_nothing_but_that(arrangement: Arrangement, load: float) -> None:
