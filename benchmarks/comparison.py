@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from benchmarks.boundary import Boundary
 from benchmarks.explore import Measured, conclude
 from benchmarks.ratio import Ratio, ratio
-from benchmarks.scenario import Slo
+from benchmarks.slo import Slo
 
 
 class Range(BaseModel):
@@ -47,15 +47,14 @@ class SloComparison(BaseModel):
 
 def compare_slos(
     slos: Mapping[str, Sequence[Slo]],
-    osl: int,
     base: tuple[str, Sequence[Measured]],
     candidate: tuple[str, Sequence[Measured]],
 ) -> list[SloComparison]:
     """Compare two sides, each a name and all runs made on it, under every SLO."""
     found: list[SloComparison] = []
     for name, bounds in slos.items():
-        ours = [conclude(bounds, runs, osl, "").rate for _, runs in (base, candidate)]
-        ranges = [_range(one, bounds, runs, osl) for one, (_, runs) in zip(ours, (base, candidate), strict=True)]
+        ours = [conclude(bounds, runs, "").rate for _, runs in (base, candidate)]
+        ranges = [_range(one, bounds, runs) for one, (_, runs) in zip(ours, (base, candidate), strict=True)]
         how = ratio(*ours)
         words = [str(bound) for bound in bounds]
         sentence = _sentence(words, base[0], candidate[0], ranges, how)
@@ -67,10 +66,10 @@ def compare_slos(
     return found
 
 
-def _range(found: Boundary, bounds: Sequence[Slo], runs: Sequence[Measured], osl: int) -> Range:
+def _range(found: Boundary, bounds: Sequence[Slo], runs: Sequence[Measured]) -> Range:
     from benchmarks.explore import answers_of
 
-    answers = [answers_of(bound, runs, osl) for bound in bounds]
+    answers = [answers_of(bound, runs) for bound in bounds]
     met = [all(each[index].passes for each in answers) for index in range(len(runs))]
     rates = [run.rate for run in runs]
     return Range(

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.boundary import NEAR, Boundary, Run, crude_boundary, find_boundary
 from benchmarks.observation import observe
 from benchmarks.records import Request
-from benchmarks.scenario import Slo
 from benchmarks.search import Limits, Plan, next_rate
+from benchmarks.slo import Slo
 from benchmarks.steady_state import Length, find_settled, plan_length, queue_memory
 
 # Sends so many requests at a rate and returns the records of all, in the order of sending.
@@ -43,7 +43,6 @@ def explore(
     measure: Measure,
     first_e2e_s: float,
     fewest: int,
-    osl: int,
     runs: list[Measured],
 ) -> dict[str, Found]:
     """Search each SLO in turn, until its rate is known. `runs` are those made before; new ones are added to it.
@@ -52,23 +51,23 @@ def explore(
     """
     found: dict[str, Found] = {}
     for name, bounds in slos.items():
-        while (plan := next_of(bounds, runs, limits, osl)).rate is not None:
+        while (plan := next_of(bounds, runs, limits)).rate is not None:
             length = plan_length(plan.rate, *expected(plan.rate, runs, first_e2e_s), fewest)
             requests = measure(plan.rate, length)
             runs.append(Measured(plan.rate, requests[find_settled(requests).first :], len(requests)))
-        found[name] = conclude(bounds, runs, osl, plan.reason)
+        found[name] = conclude(bounds, runs, plan.reason)
     return found
 
 
-def next_of(bounds: Sequence[Slo], runs: Sequence[Measured], limits: Limits, osl: int) -> Plan:
+def next_of(bounds: Sequence[Slo], runs: Sequence[Measured], limits: Limits) -> Plan:
     """The next rate for an SLO: that of the bound that is met up to the lowest rate."""
-    answers = {str(slo): answers_of(slo, runs, osl) for slo in bounds}
+    answers = {str(slo): answers_of(slo, runs) for slo in bounds}
     return next_rate(min(answers.values(), key=_where), limits)
 
 
-def conclude(bounds: Sequence[Slo], runs: Sequence[Measured], osl: int, reason: str) -> Found:
+def conclude(bounds: Sequence[Slo], runs: Sequence[Measured], reason: str) -> Found:
     """The highest rate under an SLO, from all runs."""
-    answers = {str(slo): answers_of(slo, runs, osl) for slo in bounds}
+    answers = {str(slo): answers_of(slo, runs) for slo in bounds}
     each = {name: find_boundary(values) for name, values in answers.items()}
     lowest = min(each, key=lambda name: each[name].rate or _where(answers[name]))
     passes = [boundary.passes for boundary in each.values() if boundary.passes is not None]
@@ -77,9 +76,9 @@ def conclude(bounds: Sequence[Slo], runs: Sequence[Measured], osl: int, reason: 
     return Found(each, both, reason)
 
 
-def answers_of(slo: Slo, runs: Sequence[Measured], osl: int) -> list[Run]:
+def answers_of(slo: Slo, runs: Sequence[Measured]) -> list[Run]:
     """What all runs say about one bound."""
-    return [observe(slo, run.window, run.rate, osl) for run in runs]
+    return [observe(slo, run.window, run.rate) for run in runs]
 
 
 def expected(rate: float, runs: Sequence[Measured], first_e2e_s: float) -> tuple[float, float]:

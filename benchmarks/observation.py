@@ -8,21 +8,21 @@ import numpy as np
 
 from benchmarks.boundary import Run
 from benchmarks.records import Request
-from benchmarks.scenario import Slo
+from benchmarks.slo import Slo
 
 # The share of requests that may exceed a bound on a percentile.
 SHARES = {"p50": 0.5, "p90": 0.1, "p99": 0.01}
 MEAN = 1.0
 
 
-def observe(slo: Slo, measured: Sequence[Request], offered: float, osl: int) -> Run:
+def observe(slo: Slo, measured: Sequence[Request], offered: float) -> Run:
     """One run's answer to one bound. `measured` are the requests of its window, two at least, in the order of sending.
 
     A request that failed, or whose answer is not complete, exceeds every bound on a percentile. A bound on a mean is
     over complete answers, as no number stands for the others; without any it is failed by far.
     """
     achieved = (len(measured) - 1) / max(measured[-1].sent_s - measured[0].sent_s, 1e-9)
-    complete = [values for request in measured if (values := _latencies(slo, request, osl)) is not None]
+    complete = [values for request in measured if (values := _latencies(slo, request)) is not None]
     if slo.statistic != "mean":
         within = sum(float(np.mean(np.array(values) <= slo.bound_ms)) for values in complete)
         return Run(offered, achieved, 1 - within / len(measured), SHARES[slo.statistic], float(len(measured)))
@@ -34,9 +34,9 @@ def observe(slo: Slo, measured: Sequence[Request], offered: float, osl: int) -> 
     return Run(offered, achieved, mean / slo.bound_ms, MEAN, len(means) / relative**2)
 
 
-def _latencies(slo: Slo, request: Request, osl: int) -> Sequence[float] | None:
+def _latencies(slo: Slo, request: Request) -> Sequence[float] | None:
     """What `slo` bounds, in milliseconds, of a complete answer: one value, or all gaps between its tokens."""
-    if request.fault(osl) is not None:
+    if request.fault() is not None:
         return None
     if slo.metric == "itl":
         return request.gaps_ms or None

@@ -21,12 +21,18 @@ TICK_S = 0.5
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run_in_group(argv: list[str], environment: dict[str, str], log: Path, tick: Callable[[float], None]) -> int:
+def run_in_group(
+    argv: list[str],
+    environment: dict[str, str],
+    log: Path,
+    tick: Callable[[float], None],
+    watch: Callable[[int], None] | None = None,
+) -> int:
     """Run a program to its end with output to `log`, calling `tick` with the seconds since its start twice a second.
 
-    Returns its exit code. Whatever ends this call (the end of the program, Ctrl-C, a signal turned into an exception,
-    an error in `tick`), the whole process group is gone when it returns. When this process itself is killed, its guard
-    ends the group.
+    `watch` is called as often, with the program's process id. Returns its exit code. Whatever ends this call (the end
+    of the program, Ctrl-C, a signal turned into an exception, an error in `tick`), the whole process group is gone when
+    it returns. When this process itself is killed, its guard ends the group.
     """
     start = time.monotonic()
     with log.open("ab") as sink:
@@ -43,6 +49,8 @@ def run_in_group(argv: list[str], environment: dict[str, str], log: Path, tick: 
         guard = _guard(child.pid)
         while child.poll() is None:
             tick(time.monotonic() - start)
+            if watch is not None:
+                watch(child.pid)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(TICK_S)
         return child.returncode

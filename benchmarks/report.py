@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmarks.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Series, layout
 from benchmarks.how_kv_moved import rows
+from benchmarks.kept_files import damaged_files
 from benchmarks.run_directory import RateResult, RunDirectory, write_atomically
 from benchmarks.slo import Metric, Statistic
 from benchmarks.terminal import milliseconds
@@ -64,7 +65,7 @@ def write_report(run: RunDirectory) -> Path:
         missing=[rate for rate in run.scenario.sweep if run.finished(rate) is None],
         drawings=[layout(chart) for chart in charts(run, results)],
         size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
-        run_findings=check_run(run.target, run.scenario, run.priming(), run.info.image),
+        run_findings=check_run(run.target, run.scenario, run.priming(), run.info.image, damaged_files(run)),
         checks=_check_rows(results),
         moved=rows(results, _rates),
         faulty=[result.rate for result in results if any(f.outcome == "fault" for f in result.findings)],

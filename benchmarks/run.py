@@ -12,13 +12,17 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import preflight, run_directory
+from benchmarks.client_watch import CLIENT, SAMPLES, ClientSample, ClientWatch
+from benchmarks.engine_time import engine_seconds
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import WATCHED, all_counted, prove_kv
 from benchmarks.image_content import image_content
+from benchmarks.kept_files import file_sizes
 from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf
 from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
 from benchmarks.nic_counters import NicBytes, increase, read_nics
 from benchmarks.own_commit import own_commit
+from benchmarks.prefix_hits import expected_hit_rate, measured_hit_rate
 from benchmarks.priming import prime
 from benchmarks.process import run_in_group
 from benchmarks.prompt_text import Words, find_words, write_prompts
@@ -29,8 +33,8 @@ from benchmarks.scenario import Scenario, seed_for
 from benchmarks.summary import summarize
 from benchmarks.target import Target
 from benchmarks.transport import judge
-from benchmarks.validity import check_rate
-from benchmarks.workload import build_workload
+from benchmarks.validity import Seen, check_rate
+from benchmarks.workload import Workload, build_workload
 
 Say = Callable[[str], None]
 
@@ -100,7 +104,7 @@ def _measure(
     run_directory.write_atomically(folder / "command.json", json.dumps(written, indent=2))
     nics_before = _nics(run.target, folder / "nics-before")
     before = read_patiently(partial(scrape_target, run.target, folder / "metrics-before"), say, settling)
-    _load(command, folder, run.scenario, rate, say)
+    watched = _load(command, folder, run.scenario, rate, say)
     requests = read_records(output / RECORDS_FILE, workload)
     delta = _counted(run.target, requests, before, folder, say, settling)
     summary = summarize(run.scenario, rate, requests)
@@ -109,12 +113,33 @@ def _measure(
         nics = _nic_bytes(nics_before, _nics(run.target, folder / "nics-after"))
         proof.transport = judge(run.target, proof.transfers, proof.tokens.prefill_nodes, nics)
     alike = count_alike(prompts, workload)
-    findings = check_rate(run.scenario, summary, requests, proof, alike)
-    return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=findings)
+    seen = Seen(
+        run.scenario,
+        summary,
+        requests,
+        proof,
+        alike,
+        target=run.target,
+        planned_hit_rate=_planned_hit_rate(run.target, workload),
+        hit_rate=measured_hit_rate(delta, run.target.deployment.kind),
+        engine_s=engine_seconds(delta, len(requests)),
+        client=watched,
+    )
+    files = file_sizes(folder)
+    return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=check_rate(seen), files=files)
 
 
-def _load(command: LoadCommand, folder: Path, scenario: Scenario, rate: float, say: Say) -> None:
+def _planned_hit_rate(target: Target, workload: Workload) -> tuple[float, float]:
+    """Least and greatest share of the prompt tokens that are in a prefix cache, by where a router may send requests."""
+    caches = target.deployment.prefill or target.deployment.aggregated
+    rates = [expected_hit_rate(workload, target.block_size, number) for number in (caches, 1)]
+    return min(rates), max(rates)
+
+
+def _load(command: LoadCommand, folder: Path, scenario: Scenario, rate: float, say: Say) -> list[ClientSample]:
+    """Run AIPerf; returns how it fared, which is kept as client.json too."""
     output, log = folder / "aiperf", folder / "aiperf.log"
+    watch = ClientWatch()
     total = scenario.warmup_requests(rate) + scenario.measured_requests(rate)
 
     def tick(elapsed: float) -> None:
@@ -126,10 +151,12 @@ def _load(command: LoadCommand, folder: Path, scenario: Scenario, rate: float, s
 
     # In the system's temporary folder, because AIPerf makes Unix sockets there, whose paths must be short.
     with tempfile.TemporaryDirectory(prefix="aiperf-", ignore_cleanup_errors=True) as scratch:
-        code = run_in_group(command.argv, command.full_environment(scratch), log, tick)
+        code = run_in_group(command.argv, command.full_environment(scratch), log, tick, watch.look)
+    run_directory.write_atomically(folder / CLIENT, SAMPLES.dump_json(watch.samples).decode())
     # AIPerf exits with 1 when every request failed, and has written their records then: these are a result.
     if code != 0 and _lines(output / RECORDS_FILE) == 0:
         raise BenchmarkError(f"AIPerf ended with exit code {code} and without a record: {_last_error(log)}; see {log}")
+    return watch.samples
 
 
 def _counted(

@@ -51,13 +51,14 @@ class RunInfo(BaseModel):
 
 
 class RateResult(BaseModel):
-    """Everything a finished rate says. `seed` is AIPerf's."""
+    """Everything a finished rate says. `seed` is AIPerf's; `files`: bytes of each file of the rate when it was done."""
 
     rate: float
     seed: int
     summary: RateSummary
     kv: KvProof
     findings: list[Finding]
+    files: dict[str, int] = {}
 
 
 class RunDirectory:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.evidence import KvProof
+from benchmarks.kept_files import damaged_files
 from benchmarks.run_directory import RunDirectory
 from benchmarks.status_line import StatusLine
 from benchmarks.summary import Latency
@@ -37,7 +38,8 @@ class Progress(StatusLine):
 
 def all_findings(run: RunDirectory) -> list[tuple[str, Finding]]:
     """Every finding of a run with what it is about: `run` or a rate."""
-    findings = [("run", finding) for finding in check_run(run.target, run.scenario, run.priming(), run.info.image)]
+    checked = check_run(run.target, run.scenario, run.priming(), run.info.image, damaged_files(run))
+    findings = [("run", finding) for finding in checked]
     for result in run.results():
         findings += [(f"{result.rate:g} req/s", finding) for finding in result.findings]
     return findings

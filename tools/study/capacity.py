@@ -80,7 +80,7 @@ def study(service: Service, seeds: Sequence[int], truth: float | None = None) ->
 def search_once(service: Service, seed: int, limits: Limits = LIMITS) -> Search:
     """One search, with all its luck from `seed`."""
     runs = []
-    found = explore({"slo": service.slo}, limits, measure_on(service, seed), FIRST_E2E_S, FEWEST, service.osl, runs)
+    found = explore({"slo": service.slo}, limits, measure_on(service, seed), FIRST_E2E_S, FEWEST, runs)
     rate = found["slo"].rate
     return Search(
         seed=seed,

@@ -63,4 +63,4 @@ def _compare(base: Service, candidate: Service, seed: int) -> Ratio:
 def _boundary(service: Service, seed: int) -> Boundary:
     runs: list[Measured] = []
     measure = measure_on(service, seed)
-    return explore({"slo": service.slo}, LIMITS, measure, FIRST_E2E_S, FEWEST, service.osl, runs)["slo"].rate
+    return explore({"slo": service.slo}, LIMITS, measure, FIRST_E2E_S, FEWEST, runs)["slo"].rate

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.explore import Measure
 from benchmarks.records import Request
-from benchmarks.scenario import Slo
+from benchmarks.slo import Slo
 from benchmarks.search import Limits
 from benchmarks.steady_state import Length
 from tools.simulated_server.model import Arrangement, Speed
@@ -82,4 +82,6 @@ def _request(number: int, service: Service, answer: Answer) -> Request:
         e2e_ms=(answer.end - answer.at) * 1000,
         gaps_ms=(gap,),
         error=None,
+        asked=service.osl,
+        planned_prompt=service.isl,
     )

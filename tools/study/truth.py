@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.observation import observe
-from benchmarks.scenario import Slo
+from benchmarks.slo import Slo
 from tools.study.services import Service, simulate
 
 # Long against the memory of a queue near saturation (some thousand requests), which the head of each run is left for.
@@ -35,7 +35,7 @@ def true_rate(service: Service, bounds: Sequence[Slo], lowest: float, highest: f
 def _excess(service: Service, bounds: Sequence[Slo], rate: float, seed: int) -> list[float]:
     """For each bound how far it is exceeded: on the scale on which it is nearly a line in log(rate); 0 at the bound."""
     window = simulate(service, rate, REQUESTS, seed)[HEAD:]
-    runs = [observe(bound, window, rate, service.osl) for bound in bounds]
+    runs = [observe(bound, window, rate) for bound in bounds]
     return [_scale(run.value, run.limit) - _scale(run.limit, run.limit) for run in runs]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from stand_in_server import MODEL
@@ -65,6 +66,14 @@ def scenario_data(**changes: Any) -> dict[str, Any]:
         "seed": "per-run",
     }
     return data | changes
+
+
+def poisson(rate: float, count: int) -> list[float]:
+    """Times of Poisson arrivals, the same ones each time, stretched so that the last comes after (count - 1) / rate."""
+    draw, times = random.Random(1), [0.0]
+    for _ in range(count - 1):
+        times.append(times[-1] + draw.expovariate(rate))
+    return [time * (count - 1) / rate / times[-1] for time in times]
 
 
 def request(number: int = 0, **changes: Any) -> Request:

@@ -22,6 +22,7 @@ MODEL = "stand-in-model"
 class Behaviour:
     """How the stand-in answers. Delays in seconds; `every` counts requests (0: never).
 
+    tokens_per_event: tokens of one event of the stream.
     kv_factor scales the KV bytes reported per request (1.0 is honest, 0.0 moves nothing);
     decode_computes is the part of each prompt that decode reports as computed by itself.
     prefill_block_size: that of the blocks that move, if not block_size. transports: UCX_TLS of the decode engine.
@@ -35,6 +36,7 @@ class Behaviour:
     short_every: int = 0
     error_every: int = 0
     empty_every: int = 0
+    tokens_per_event: int = 1
     export_kv: bool = True
     kv_factor: float = 1.0
     decode_computes: float = 0.0
@@ -203,12 +205,13 @@ class _Handler(BaseHTTPRequestHandler):
         if _hits(number, behaviour.empty_every):
             tokens = 0
         time.sleep(behaviour.first_token_s)
-        for index in range(tokens):
-            if index == tokens // 2 and _hits(number, behaviour.error_every):
+        for index in range(0, tokens, behaviour.tokens_per_event):
+            if index >= tokens // 2 and _hits(number, behaviour.error_every):
                 self._event({"error": {"message": "stand-in: the engine died", "code": 500}})
                 return
-            self._event({"id": str(number), "object": "text_completion", "choices": [{"index": 0, "text": " x"}]})
-            time.sleep(behaviour.token_s)
+            text = " x" * min(behaviour.tokens_per_event, tokens - index)
+            self._event({"id": str(number), "object": "text_completion", "choices": [{"index": 0, "text": text}]})
+            time.sleep(behaviour.token_s * behaviour.tokens_per_event)
         usage = {"prompt_tokens": prompt_tokens, "completion_tokens": tokens, "total_tokens": prompt_tokens + tokens}
         self.server.answered(prompt_tokens)
         self._event({"id": str(number), "object": "text_completion", "choices": [], "usage": usage})

@@ -20,6 +20,8 @@ from stand_in_data import scenario_data, target_data
 from stand_in_server import Behaviour, standing_in
 
 from benchmarks import run as runner
+from benchmarks.client_watch import CLIENT, SAMPLES
+from benchmarks.kept_files import damaged_files
 from benchmarks.metrics import Settling
 from benchmarks.own_commit import own_commit
 from benchmarks.prompt_text import Words, prompt
@@ -110,7 +112,18 @@ def test_an_interrupt_leaves_nothing_running_and_keeps_what_was_finished(story: 
 
 def test_resume_finishes_the_run(story: Story) -> None:
     # On a busy machine the stand-in is late, which is rightly a fault, and the command's exit code then says so.
-    late = {finding.id for _, finding in faults(story.run)} & {"queue", "offered-rate", "warm-up"}
+    busy = {
+        "queue",
+        "ttft-trend",
+        "drain",
+        "littles-law",
+        "offered-rate",
+        "arrivals",
+        "warm-up",
+        "client-late",
+        "client-cpu",
+    }
+    late = {finding.id for _, finding in faults(story.run)} & busy
     assert story.resumed.returncode == (3 if late else 0), story.resumed.stdout + story.resumed.stderr
     assert {finding.id for _, finding in faults(story.run)} == late
     assert [result.rate for result in story.run.results()] == [15, 16]
@@ -136,7 +149,17 @@ def test_every_rate_is_proven_and_counted(story: Story) -> None:
         assert reads is not None
         assert (reads.transfers, reads.bytes) == (expected, result.kv.expected_bytes)
         assert (reads.mean_post_ms, reads.mean_transfer_ms) == (pytest.approx(1), pytest.approx(2))
+        assert (result.summary.requests_sent, damaged_files(story.run)) == (expected, [])
     assert "proven tcp" in story.resumed.stdout
+
+
+def test_the_load_generator_is_watched(story: Story) -> None:
+    for result in story.run.results():
+        kept = (story.run.rate_folder(result.rate) / CLIENT).read_bytes()
+        assert max(look.tree for look in SAMPLES.validate_json(kept)) > 0.1
+        seen = {finding.id: finding.evidence for finding in result.findings}
+        assert seen["client-cpu"]["looks"]
+        assert seen["prefix-hit-rate"] == {"measured": 0.0, "planned_lowest": 0.0, "planned_highest": 0.0}
 
 
 def test_no_prompt_is_sent_twice_not_even_after_an_interruption(story: Story) -> None:
@@ -147,7 +170,7 @@ def test_no_prompt_is_sent_twice_not_even_after_an_interruption(story: Story) ->
 
 
 def test_a_service_that_lies_is_found_out(aiperf: str, tokenizer_folder: Path, tmp_path: Path) -> None:
-    lies = Behaviour(short_every=5, error_every=7, empty_every=11, kv_factor=0.5)
+    lies = Behaviour(short_every=5, error_every=7, empty_every=11, kv_factor=0.5, tokens_per_event=2)
     with standing_in(lies) as service:
         target = Target.model_validate(target_data(service.url, tokenizer=str(tokenizer_folder)))
         scenario = Scenario.model_validate(scenario_data(rates=[20], prefix_hit_rate=0.5))
@@ -155,7 +178,11 @@ def test_a_service_that_lies_is_found_out(aiperf: str, tokenizer_folder: Path, t
         result = runner.execute(run, aiperf, lambda _: None, QUICK)[0]
         bodies: list[dict[str, Any]] = service.bodies
     found = {finding.id for _, finding in faults(run)}
-    assert {"answers", "kv"} <= found
+    # Half of each prompt is shared, and this service has no prefix cache.
+    assert {"short-answers", "broken-streams", "empty-answers", "kv", "kv-bytes", "prefix-hit-rate"} <= found
+    batching = next(finding for finding in result.findings if finding.id == "stream-batching")
+    assert batching.outcome == "note"
+    assert batching.evidence["tokens_per_chunk"] == pytest.approx(2.0, abs=0.01)
     assert set(result.summary.faults) == {"shorter than asked", "broken off or empty", "failed"}
     assert result.summary.good + sum(result.summary.faults.values()) == result.summary.measured
     assert {body["max_tokens"] for body in bodies} == {8}

@@ -14,7 +14,7 @@ from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
 from benchmarks.target import Target
 from benchmarks.transfer import together
-from benchmarks.validity import check_rate
+from benchmarks.validity import Seen, check_rate
 
 
 def ids(proof: KvProof) -> list[str]:
@@ -124,7 +124,7 @@ def test_each_cause_is_a_finding_of_its_own(service: StandIn, behaviour: dict[st
     proof = prove_kv(stand_in, sent, scrape(stand_in.metrics_urls).since(before))
     assert set(ids(proof)) == found
     scenario = Scenario.model_validate(scenario_data())
-    findings = {f.id: f for f in check_rate(scenario, summarize(scenario, 1.0, sent), sent, proof, 0)}
+    findings = {f.id: f for f in check_rate(Seen(scenario, summarize(scenario, 1.0, sent), sent, proof, 0))}
     for cause in proof.causes:
         assert findings[cause.id].outcome == "fault"
         assert cause.name in findings["kv"].sentence

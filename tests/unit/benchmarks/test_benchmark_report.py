@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from recorded_metrics import proof_of
-from stand_in_data import aggregated, request, scenario_data, target_data
+from stand_in_data import aggregated, poisson, request, scenario_data, target_data
 
 from benchmarks.charts import HEIGHT, WIDTH, Chart, Series, layout, nice_ticks
 from benchmarks.errors import BenchmarkError
@@ -29,7 +29,7 @@ from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
 from benchmarks.target import Target
 from benchmarks.transport import judge
-from benchmarks.validity import check_rate
+from benchmarks.validity import Seen, check_rate
 
 URL = "http://127.0.0.1:18000"
 PROVEN = KvProof(
@@ -60,10 +60,10 @@ def run(tmp_path: Path) -> RunDirectory:
 def finish(run: RunDirectory, rate: float, proof: KvProof = PROVEN, ttft_ms: float = 10.0) -> None:
     """Finish one rate with good answers."""
     due = run.scenario.warmup_requests(rate) + run.scenario.measured_requests(rate)
-    times = [(n, {"sent_s": n / rate, "due_s": n / rate, "end_s": n / rate + 0.08}) for n in range(due)]
-    requests = [request(n, ttft_ms=ttft_ms, **when) for n, when in times]
+    times = enumerate(poisson(rate, due))
+    requests = [request(n, ttft_ms=ttft_ms, sent_s=at, due_s=at, end_s=at + 0.08) for n, at in times]
     summary = summarize(run.scenario, rate, requests)
-    findings = check_rate(run.scenario, summary, requests, proof, 0)
+    findings = check_rate(Seen(run.scenario, summary, requests, proof, alike=0))
     folder, _ = run.start_rate(rate)
     write_atomically(folder / "command.json", '{"argv": ["aiperf", "profile", "--random-seed", "5"]}')
     run.finish_rate(RateResult(rate=rate, seed=5, summary=summary, kv=proof, findings=findings))

@@ -16,7 +16,7 @@ from benchmarks.summary import summarize
 from benchmarks.target import Target
 from benchmarks.transfer import Transfers
 from benchmarks.transport import ADD_EXPORTERS, Transport, judge
-from benchmarks.validity import Finding, check_rate
+from benchmarks.validity import Finding, Seen, check_rate
 from serving.platforms import PLATFORMS
 
 KV = 1_000_000
@@ -110,7 +110,7 @@ def findings(transport: Transport) -> dict[str, Finding]:
     sent = [request(n) for n in range(31)]
     proof = KvProof(verdict="proven", reasons=[], requests=31, counted_bytes=KV, foreign_requests=0)
     proof.transport = transport
-    return {f.id: f for f in check_rate(scenario, summarize(scenario, 1.0, sent), sent, proof, 0)}
+    return {f.id: f for f in check_rate(Seen(scenario, summarize(scenario, 1.0, sent), sent, proof, 0))}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,162 @@
+"""Do two runs differ in their arrangement only? Everything else that is not equal is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.scenario import Scenario
+from benchmarks.validity.finding import Verdict, fault_if, kind, note, ok
+from benchmarks.validity.seen import Pair, Side
+
+# docs/explanation/equal-budgets.md says why.
+BUDGETS = ("max_num_batched_tokens", "max_num_seqs", "max_model_len", "gpu_memory_utilization")
+DTYPES = ("dtype", "kv_cache_dtype", "quantization")
+WEIGHTS = ("load_format",)
+CACHES = ("enable_prefix_caching", "block_size")
+# What PD has besides, and how a replica is spread over its GPUs: the arrangement itself.
+ARRANGEMENT = ("kv_transfer_config", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+# What of a scenario is not the work of one request: names, bounds (a kind of their own), rates, lengths of phases.
+_NOT_SHAPE = (
+    "name",
+    "description",
+    "stacks",
+    "slo",
+    "also",
+    "rates",
+    "search",
+    "seed",
+    "warmup_s",
+    "window_s",
+    "min_requests",
+)
+
+
+@kind("unequal-gpus")
+def gpus(pair: Pair) -> Verdict | None:
+    """Different numbers or platforms of GPUs on the two sides (on CPU: of engine replicas)."""
+    sides = [side.target.deployment for side in (pair.base, pair.candidate)]
+    amounts = [
+        f"{d.gpus} {d.platform} GPUs" if d.gpus else f"{d.replicas} engine replicas on {d.platform}" for d in sides
+    ]
+    said = " against ".join(amounts)
+    return fault_if(
+        amounts[0] != amounts[1], f"{said}" if amounts[0] != amounts[1] else f"both sides have {amounts[0]}"
+    )
+
+
+@kind("unequal-budgets")
+def budgets(pair: Pair) -> Verdict | None:
+    """Engine limits that differ between any two roles of the two sides: step tokens, sequences, context, GPU memory.
+    An engine with other limits is another engine."""
+    return _arguments(pair, BUDGETS, "every role of both sides has the same budgets")
+
+
+@kind("unequal-dtype")
+def dtype(pair: Pair) -> Verdict | None:
+    """Data types of weights, computation or KV cache that differ."""
+    return _arguments(pair, DTYPES, "data types are the same")
+
+
+@kind("unequal-caches")
+def caches(pair: Pair) -> Verdict | None:
+    """Prefix caching or KV block size that differ between roles."""
+    return _arguments(pair, CACHES, "prefix caching and KV block size are the same")
+
+
+@kind("unequal-weights")
+def weights(pair: Pair) -> Verdict | None:
+    """Real weights on one side and dummy ones on the other."""
+    return _arguments(pair, WEIGHTS, "weights are loaded alike")
+
+
+@kind("unequal-arguments")
+def arguments(pair: Pair) -> Verdict | None:
+    """Other engine arguments that differ: a note, as tuning both sides is legitimate if it is told."""
+    named = {*BUDGETS, *DTYPES, *CACHES, *WEIGHTS, *ARRANGEMENT}
+    others = {key for values in _roles(pair).values() for key in values} - named
+    lines = _differing(_roles(pair), sorted(others))
+    return note("; ".join(lines)) if lines else ok("no other engine argument differs")
+
+
+@kind("unequal-model")
+def model(pair: Pair) -> Verdict | None:
+    """Different models on the two sides."""
+    return _same(pair.base.target.model, pair.candidate.target.model, "model")
+
+
+@kind("unequal-image")
+def image(pair: Pair) -> Verdict | None:
+    """Different versions of vLLM, Ray, NIXL or what else is in the image, rendered for or found in the engines."""
+    lines = [
+        *_mappings(pair.base.target.versions, pair.candidate.target.versions),
+        *_mappings(pair.base.image, pair.candidate.image),
+    ]
+    return fault_if(lines, "; ".join(dict.fromkeys(lines)) or "both sides run the same versions")
+
+
+@kind("unequal-scenario")
+def scenario(pair: Pair) -> Verdict | None:
+    """Different work: lengths, hit rate, turns, arrivals or timeout."""
+    base, candidate = _shape(pair.base.scenario), _shape(pair.candidate.scenario)
+    lines = [
+        f"{key}: {base.get(key)} against {candidate.get(key)}"
+        for key in dict.fromkeys([*base, *candidate])
+        if base.get(key) != candidate.get(key)
+    ]
+    return fault_if(lines, "; ".join(lines) or "both sides had the same work")
+
+
+@kind("unequal-slo")
+def slo(pair: Pair) -> Verdict | None:
+    """Different bounds: the highest rates under them cannot be compared."""
+    base, candidate = (", ".join(sorted(map(str, side.scenario.slo))) for side in (pair.base, pair.candidate))
+    return _same(base, candidate, "SLO")
+
+
+def _arguments(pair: Pair, keys: Sequence[str], equal: str) -> Verdict:
+    lines = _differing(_roles(pair), keys)
+    return fault_if(lines, "; ".join(lines) or equal)
+
+
+def _roles(pair: Pair) -> dict[str, Mapping[str, Any]]:
+    """The engine arguments of each role of each side, by a name such as `base prefill`."""
+    return {
+        f"{side.name} {role}": values for side in (pair.base, pair.candidate) for role, values in _engine(side).items()
+    }
+
+
+def _engine(side: Side) -> Mapping[str, Mapping[str, Any]]:
+    return side.target.deployment.engine
+
+
+def _differing(roles: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
+    """A line for each argument that not all roles have alike. One that is not set is the engine's default."""
+    lines: list[str] = []
+    for key in keys:
+        values = {role: str(arguments.get(key, "default")) for role, arguments in roles.items()}
+        if len(set(values.values())) > 1:
+            lines.append(f"{key}: " + ", ".join(f"{role} {value}" for role, value in values.items()))
+    return lines
+
+
+def _mappings(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> list[str]:
+    """What both have and is not the same. NIXL is on one side only where the other moves no KV."""
+    return [
+        f"{key} {_text(base[key])} against {_text(candidate[key])}"
+        for key in base
+        if key in candidate and base[key] != candidate[key]
+    ]
+
+
+def _text(value: object) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _shape(whole: Scenario) -> dict[str, Any]:
+    return {key: value for key, value in whole.model_dump(mode="json").items() if key not in _NOT_SHAPE}
+
+
+def _same(base: str, candidate: str, what: str) -> Verdict:
+    same = base == candidate
+    return fault_if(not same, f"the same {what}: {base}" if same else f"{what} {base} against {candidate}")
