@@ -1,13 +1,9 @@
 """At which request rate does a latency meet its bound? An estimate with a range, from runs at several rates.
 
-A bound on a percentile is about a share: p90 meets its bound while at most a tenth of the requests exceeds it. So every
-run gives a share, and the boundary is the rate at which a logistic curve through the shares, over log(rate), reaches
-the limit. A mean is taken as it is, mean over bound on a log scale. Both are means over requests, which short runs
-estimate without bias; the percentile itself of a short run is not.
-
-The range is Fieller's: all rates at which the confidence band of the curve contains the limit. How far runs scatter
-around the curve is taken from the runs (quasi-likelihood, McCullagh and Nelder 1989, chapter 9), as successive requests
-resemble each other near saturation, and never less than independent requests would scatter.
+Every run gives one value: the logarithm of the measured statistic over its bound. Over log(rate) it is nearly a line
+around the boundary, so the boundary is where a line fitted to the runs near it crosses zero. The range is Fieller's:
+all rates at which the line's confidence band contains zero. Runs scatter around the line by what they are: successive
+requests resemble each other, more so near saturation, and an interval of one run's percentile alone would not show it.
 
 Poisson arrivals make the rate of a window of n requests scatter by 1/√n, which is much of what makes two runs at one
 rate differ. It is known exactly, so it is a control variate (Lavenberg and Welch 1981, Management Science 27:3).
@@ -16,39 +12,35 @@ rate differ. It is known exactly, so it is a control variate (Lavenberg and Welc
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
 
-# Runs further from the estimate than this say nothing about the curve at the boundary: in log(rate), and on the curve's
-# own scale, where a share of 0.1 has become 0.01 or 0.57 at 2.5.
-NEAR, NEAR_ON_CURVE = 0.15, 2.5
-# Fewer runs than this do not tell the scatter around a curve of two parameters from its shape.
+# How far from the estimate, in log(rate), runs still lie on one line with those at the boundary.
+NEAR = 0.10
+# Fewer runs than this do not tell their scatter from the line.
 FEWEST = 5
+# A statistic further than this from its bound, in log, says only on which side the rate is.
+FURTHEST = math.log(10)
 
 
 @dataclass(frozen=True)
 class Run:
     """What one run says about one bound. `offered` and `achieved` are requests per second.
 
-    Percentile: `value` is the share of requests over the bound, `limit` the share that may be (0.1 for p90).
-    Mean: `value` is mean over bound, `limit` 1. `weight`: the number of requests; for a mean over the squared
-    coefficient of variation of one request, so that 1 / weight is the relative variance of the mean either way.
+    `excess`: log(measured / bound), not further from 0 than FURTHEST.
     """
 
     offered: float
     achieved: float
-    value: float
-    limit: float
-    weight: float
+    excess: float
 
     @property
     def passes(self) -> bool:
-        """Whether the bound was met, by the run alone."""
-        return self.value <= self.limit
+        """Whether the bound was met, by this run alone."""
+        return self.excess <= 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class Boundary:
 
     `passes`: the highest rate shown to pass; `fails`: the lowest rate shown to fail; with `confidence` the boundary
     lies between the two. `rate` is the estimate, `spread` the standard error of its logarithm with `freedom` degrees of
-    freedom, `slope` that of the curve. What is not known is None: where no run passed (or failed), or where the runs do
+    freedom. What is not known is None: where no run passed (or failed), or where the runs do
     not rise with the rate. `runs`: how many lie near.
     """
 
@@ -68,7 +60,6 @@ class Boundary:
     fails: float | None = None
     spread: float | None = None
     freedom: int = 0
-    slope: float | None = None
 
     @property
     def half_width(self) -> float:
@@ -83,13 +74,10 @@ def find_boundary(runs: Sequence[Run], confidence: float = 0.90) -> Boundary:
     crude = crude_boundary(runs)
     if crude is None:
         return Boundary(confidence, 0)
-    near = _near(runs, crude, NEAR)
+    near = _near(runs, crude)
     found = _fit(near, confidence)
-    for _ in range(5):  # the curve moves the estimate, and with it what lies near
-        if found.rate is None or not found.slope:
-            break
-        again = _near(runs, found.rate, min(NEAR, NEAR_ON_CURVE / found.slope))
-        if again == near:
+    for _ in range(5):  # the line moves the estimate, and with it what lies near
+        if found.rate is None or (again := _near(runs, found.rate)) == near:
             break
         near, found = again, _fit(again, confidence)
     return found if found.rate is not None else replace(found, rate=crude)
@@ -109,50 +97,32 @@ def crude_boundary(runs: Sequence[Run]) -> float | None:
     return math.sqrt(ordered[cut - 1].offered * ordered[cut].offered)
 
 
-def _near(runs: Sequence[Run], rate: float, reach: float) -> list[Run]:
+def _near(runs: Sequence[Run], rate: float) -> list[Run]:
     by_distance = sorted(runs, key=lambda run: abs(math.log(run.offered / rate)))
-    near = [run for run in by_distance if abs(math.log(run.offered / rate)) <= reach]
-    return near if len(near) > FEWEST else by_distance[: FEWEST + 1]
+    near = [run for run in by_distance if abs(math.log(run.offered / rate)) <= NEAR]
+    return near if len(near) >= FEWEST else by_distance[:FEWEST]
 
 
 def _fit(runs: Sequence[Run], confidence: float) -> Boundary:
-    """A curve through `runs`, and where it reaches the limit."""
+    """A line through `runs`, and where it crosses zero."""
     nothing = Boundary(confidence, len(runs))
     centre = float(np.mean([math.log(run.offered) for run in runs]))
     x = [math.log(run.offered) - centre for run in runs]
     luck = [math.log(run.achieved / run.offered) for run in runs]
     columns = [np.ones(len(runs)), np.array(x), np.array(luck)]
     # The luck costs a degree of freedom, which few runs do not have to spare.
-    design = np.column_stack(columns if len(runs) > FEWEST + 1 else columns[:2])
+    design = np.column_stack(columns if len(runs) > FEWEST else columns[:2])
     freedom = len(runs) - design.shape[1]
     if freedom < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
         return nothing
-    fitted = _curve(design, runs)
-    if fitted is None or fitted[0][1] <= 0:
+    inverse = np.linalg.inv(design.T @ design)
+    excess = np.array([run.excess for run in runs])
+    beta = inverse @ design.T @ excess
+    rest = excess - design @ beta
+    if beta[1] <= 0:
         return nothing
-    beta, covariance = fitted
+    covariance = inverse[:2, :2] * float(rest @ rest) / freedom
     return _crossing(replace(nothing, freedom=freedom), float(beta[0]), float(beta[1]), covariance, centre)
-
-
-def _curve(design: np.ndarray, runs: Sequence[Run]) -> tuple[np.ndarray, np.ndarray] | None:
-    """(coefficients, their covariance), the first relative to the limit. None where no curve fits."""
-    # Here, because it takes a second to import, and only a search or a comparison needs it.
-    import statsmodels.api as sm
-
-    limit = runs[0].limit
-    family = sm.families.Binomial() if limit < 1 else sm.families.Gamma(sm.families.links.Log())
-    model = sm.GLM([run.value for run in runs], design, family=family, var_weights=[run.weight for run in runs])
-    with warnings.catch_warnings():  # runs of which each passes or fails outright: the scatter says it, see below
-        warnings.simplefilter("ignore")
-        try:
-            fit = model.fit(scale=1.0)
-            scatter = float(fit.pearson_chi2) / (len(runs) - design.shape[1])
-        except (ValueError, np.linalg.LinAlgError):
-            return None
-    covariance = np.asarray(fit.cov_params())[:2, :2] * max(scatter, 1.0)
-    beta = np.array(fit.params)
-    beta[0] -= float(family.link(limit))
-    return (beta, covariance) if np.all(np.isfinite(covariance)) else None
 
 
 def _crossing(known: Boundary, level: float, slope: float, covariance: np.ndarray, centre: float) -> Boundary:
@@ -164,9 +134,9 @@ def _crossing(known: Boundary, level: float, slope: float, covariance: np.ndarra
     x = -level / slope
     variance = covariance[0, 0] + 2 * x * covariance[0, 1] + x**2 * covariance[1, 1]
     spread = math.sqrt(max(float(variance), 0.0)) / slope
-    found = replace(known, rate=math.exp(centre + x), spread=spread, slope=slope)
+    found = replace(known, rate=math.exp(centre + x), spread=spread)
     inside = b**2 - 4 * a * c
-    if a <= 0 or inside < 0:  # that the curve rises is not shown, so neither end is
+    if a <= 0 or inside < 0:  # that the line rises is not shown, so neither end is
         return found
     low, high = (-b - math.sqrt(inside)) / (2 * a), (-b + math.sqrt(inside)) / (2 * a)
     return replace(found, passes=math.exp(centre + low), fails=math.exp(centre + high))

@@ -1,7 +1,7 @@
 """Which rate to measure next, so that the boundary of an SLO is known soon. Pure: it never measures itself.
 
 First the range of rates is halved (in log) until the boundary is known to a seventh. Then runs are put on both sides of
-the estimate, where they tell a curve's crossing and its slope, until the range of the boundary is as narrow as asked
+the estimate, until the range of the boundary is as narrow as asked
 for. Runs of an earlier search count, whatever they were made for: one set of runs answers many SLOs.
 """
 
@@ -16,10 +16,8 @@ from benchmarks.boundary import NEAR, Run, crude_boundary, find_boundary
 BRACKET = 1.15
 # Before a range is believed: two degrees of freedom less would double t, and a lucky few runs can lie on a line.
 ENOUGH = 8
-# Where runs go, in turn: distances from the estimate on the scale of the curve. For a share, +1 turns 0.1 into 0.23.
-PLACES = (-1.0, 1.0, -0.5, 0.5)
-# As parts of the rate: closer together runs do not tell the slope, further away not the crossing.
-CLOSEST, FURTHEST = 0.01, 0.08
+# Where runs go, in turn, in parts of the estimate: wide enough for a line to be told from its scatter.
+PLACES = (-0.04, 0.04, -0.08, 0.06, -0.02, 0.02, -0.06, 0.08)
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,9 @@ def _closing_in(runs: Sequence[Run], crude: float, limits: Limits) -> Plan:
     found = find_boundary(runs)
     if found.half_width <= limits.half_width and found.runs >= ENOUGH:
         return Plan(None, f"known to ±{found.half_width:.1%}")
-    centre, step = crude, (CLOSEST + FURTHEST) / 2
-    if found.rate is not None and found.slope and abs(math.log(found.rate / crude)) < NEAR:
-        centre, step = found.rate, min(max(1 / found.slope, CLOSEST), FURTHEST)
+    centre = crude
+    if found.rate is not None and abs(math.log(found.rate / crude)) < NEAR:
+        centre = found.rate
     near = sum(abs(math.log(run.offered / centre)) <= NEAR for run in runs)
-    rate = centre * math.exp(PLACES[near % len(PLACES)] * step)
+    rate = centre * (1 + PLACES[near % len(PLACES)])
     return Plan(min(max(rate, limits.lowest), limits.highest), "closing in")

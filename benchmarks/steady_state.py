@@ -19,8 +19,8 @@ from benchmarks.records import Request
 BATCH = 5
 # The measured window spans at least this many mean E2E latencies, so that what is in flight at its ends weighs little,
 # and this many times the memory of the queue. The warm-up before it, likewise, or a part of the window.
-LATENCIES, MEMORIES = 10, 6
-WARMUP_LATENCIES, WARMUP_MEMORIES, WARMUP_PART = 3, 2, 0.3
+LATENCIES, MEMORIES = 10, 20
+WARMUP_LATENCIES, WARMUP_MEMORIES, WARMUP_PART = 3, 8, 0.3
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,14 @@ def plan_length(rate: float, e2e_s: float, memory: float, fewest: int) -> Length
 
 
 def queue_memory(requests: Sequence[Request]) -> float:
-    """Over how many requests first-token times resemble each other: their integrated autocorrelation time, at least 1.
+    """Over how many requests the number in flight resembles itself: its integrated autocorrelation time, at least 1.
+
+    What is in flight is what the service carries from one moment to the next: prompts that wait, answers being written.
 
     1 means independent. Summed until the autocorrelation of two neighbouring lags is no longer positive (Geyer 1992,
     Statistical Science 7:4). A window that is short against the memory shows less of it than there is.
     """
-    values = np.array([request.ttft_ms for request in requests if request.ttft_ms is not None])
+    values = np.array(in_flight(requests), dtype=float)
     if len(values) < 4 * BATCH or not values.std():
         return 1.0
     deviations = values - values.mean()
