@@ -147,7 +147,7 @@ def test_prompts_that_begin_alike_are_counted(tmp_path: Path) -> None:
         (
             {"engine": {"max_num_seqs": 32}},
             "unequal-budgets",
-            "max_num_seqs: aggregated aggregated 256, PD prefill 256, PD decode 32",
+            "max_num_seqs: agg-2 aggregated 256, pd-1p1d prefill 256, pd-1p1d decode 32",
         ),
         ({"engine": {"gpu_memory_utilization": None}}, "unequal-budgets", "gpu_memory_utilization"),
         ({"deployment": {"gpus": 24}}, "unequal-gpus", "16 rocm GPUs against 24 rocm GPUs"),
@@ -174,8 +174,8 @@ def test_the_reference_post_s_own_budgets_are_unequal() -> None:
     candidate = replace(sides.candidate, target=sides.candidate.target.model_copy(update={"deployment": deployment}))
     faults = [f for f in check_comparison(replace(sides, candidate=candidate)) if f.outcome == "fault"]
     assert [f.id for f in faults] == ["unequal-budgets"]
-    assert "PD prefill 32768, PD decode 4096" in faults[0].sentence
-    assert "PD prefill 32, PD decode 256" in faults[0].sentence
+    assert "pd-1p1d prefill 32768, pd-1p1d decode 4096" in faults[0].sentence
+    assert "pd-1p1d prefill 32, pd-1p1d decode 256" in faults[0].sentence
 
 
 def test_other_rates_bounds_of_time_and_seeds_are_no_other_work() -> None:
