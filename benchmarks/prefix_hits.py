@@ -1,11 +1,14 @@
-"""The prefix hit rate that the service's counters show."""
+"""The prefix hit rate: what a workload can have with some number of caches, and what the service's counters show."""
 
 from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from benchmarks.metrics import Counters
 from benchmarks.prompt_tokens import CACHED_TOKENS, EXTERNAL_HITS, PROMPT_TOKENS
+from benchmarks.workload import SentBefore, Workload, hit_tokens
 
 
 def measured_hit_rate(delta: Counters, kind: Literal["pd", "aggregated"]) -> float | None:
@@ -26,3 +29,19 @@ def measured_hit_rate(delta: Counters, kind: Literal["pd", "aggregated"]) -> flo
     computing = [engine for engine in tokens if engine not in decode]
     total = sum(tokens[engine] for engine in computing)
     return sum(cached.get(engine, 0.0) for engine in computing) / total if total > 0 else None
+
+
+def expected_hit_rate(workload: Workload, block_size: int, caches: int) -> float:
+    """The hit rate of a workload whose requests go to one of `caches` caches each, at random; caches lose nothing.
+
+    block_size: tokens of the caches' blocks. With one cache it is what was built. A prefix that all requests share is
+    soon in every cache; a turn of a conversation meets the one before it in the same one of n once in n times, unless a
+    router brings them together. A service with enough memory shows a rate between this one and that of one cache.
+    """
+    chooser = np.random.default_rng(0)
+    sent = [SentBefore(workload.block_size) for _ in range(caches)]
+    found = sum(
+        hit_tokens(sent[int(chooser.integers(caches))].add(planned), planned.isl, block_size)
+        for planned in workload.requests
+    )
+    return found / max(1, sum(planned.isl for planned in workload.requests))

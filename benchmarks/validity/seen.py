@@ -66,19 +66,19 @@ class Seen:
     @property
     def bounds(self) -> list[Slo]:
         """Every bound that the scenario is to answer."""
-        return self.scenario.slo
+        return [*self.scenario.slo, *(bound for bounds in self.scenario.also.values() for bound in bounds)]
 
     def fault(self, request: Request) -> str | None:
         """Why this is no complete answer."""
-        return request.fault(self.scenario.osl)
+        return request.fault()
 
     def asked(self, request: Request) -> int:
         """Output tokens that a request asks for."""
-        return self.scenario.osl
+        return request.asked
 
     def planned_prompt(self, request: Request) -> int | None:
         """Tokens that a request's prompt should have."""
-        return self.scenario.isl
+        return request.planned_prompt
 
     def count(self, wrong: Callable[[Request], bool]) -> tuple[int, int]:
         """How many requests are wrong: in the warm-up, and in the window."""

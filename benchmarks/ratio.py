@@ -1,0 +1,44 @@
+"""How many times the rate of one boundary another one is, with a range, and whether that is a difference at all."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from pydantic import BaseModel
+from scipy import stats
+
+from benchmarks.boundary import Boundary
+
+# A comparison asks many questions (each SLO, each latency), and one false "difference" makes a wrong decision:
+# at 99 % one question in a hundred is answered so by chance.
+CONFIDENCE = 0.99
+
+Verdict = Literal["more", "less", "no difference shown", "not known"]
+
+
+class Ratio(BaseModel):
+    """Candidate over base: estimate and range. `low` or `high` is None where only one end is known.
+
+    verdict: `more` or `less` where the range leaves out 1, `not known` where the boundaries themselves are not.
+    """
+
+    verdict: Verdict
+    confidence: float = CONFIDENCE
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def ratio(base: Boundary, candidate: Boundary) -> Ratio:
+    """Compare two boundaries that were measured independently (Welch and Satterthwaite's t on their logarithms)."""
+    if base.rate is None or candidate.rate is None or not base.spread or not candidate.spread:
+        return Ratio(verdict="not known")
+    difference = math.log(candidate.rate / base.rate)
+    parts = [(base.spread**2, base.freedom), (candidate.spread**2, candidate.freedom)]
+    variance = sum(part for part, _ in parts)
+    freedom = variance**2 / sum(part**2 / free for part, free in parts)
+    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
+    low, high = math.exp(difference - reach), math.exp(difference + reach)
+    verdict: Verdict = "more" if low > 1 else "less" if high < 1 else "no difference shown"
+    return Ratio(verdict=verdict, estimate=math.exp(difference), low=low, high=high)

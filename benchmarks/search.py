@@ -1,0 +1,79 @@
+"""Which rate to measure next, so that the boundary of an SLO is known soon. Pure: it never measures itself.
+
+First the range of rates is halved (in log) until the boundary is known to a seventh. Then runs are put on both sides of
+the estimate, where they tell a curve's crossing and its slope, until the range of the boundary is as narrow as asked
+for. Runs of an earlier search count, whatever they were made for: one set of runs answers many SLOs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.boundary import NEAR, Run, crude_boundary, find_boundary
+
+BRACKET = 1.15
+# Before a range is believed: two degrees of freedom less would double t, and a lucky few runs can lie on a line.
+ENOUGH = 8
+# Where runs go, in turn: distances from the estimate on the scale of the curve. For a share, +1 turns 0.1 into 0.23.
+PLACES = (-1.0, 1.0, -0.5, 0.5)
+# As parts of the rate: closer together runs do not tell the slope, further away not the crossing.
+CLOSEST, FURTHEST = 0.01, 0.08
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Between which rates (requests per second) to search, the half-width to stop at, and the most runs to spend."""
+
+    lowest: float
+    highest: float
+    half_width: float = 0.03
+    most_runs: int = 16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do next: measure at `rate`, or stop if it is None. `reason` says why, in a few words."""
+
+    rate: float | None
+    reason: str
+
+
+def next_rate(runs: Sequence[Run], limits: Limits) -> Plan:
+    """How a search goes on after `runs`."""
+    passes = [run.offered for run in runs if run.passes]
+    fails = [run.offered for run in runs if not run.passes]
+    if passes and max(passes) >= limits.highest and not fails:
+        return Plan(None, f"the highest rate, {limits.highest:g} req/s, passes")
+    if fails and min(fails) <= limits.lowest and not passes:
+        return Plan(None, f"the lowest rate, {limits.lowest:g} req/s, fails")
+    if len(runs) >= limits.most_runs:
+        return Plan(None, f"{limits.most_runs} runs are the most that it may take")
+    crude = crude_boundary(runs)
+    if crude is None:
+        return Plan(_towards_the_missing(passes, fails, limits), "looking for a rate that passes and one that fails")
+    low = max((rate for rate in passes if rate <= crude), default=limits.lowest)
+    high = min((rate for rate in fails if rate >= crude), default=limits.highest)
+    if high / low > BRACKET:
+        return Plan(math.sqrt(low * high), f"halving {low:.3g} to {high:.3g} req/s")
+    return _closing_in(runs, crude, limits)
+
+
+def _towards_the_missing(passes: Sequence[float], fails: Sequence[float], limits: Limits) -> float:
+    low, high = max(passes, default=limits.lowest), min(fails, default=limits.highest)
+    if high / low <= BRACKET:  # close to an end of the range: the end itself
+        return high if passes else low
+    return math.sqrt(low * high)
+
+
+def _closing_in(runs: Sequence[Run], crude: float, limits: Limits) -> Plan:
+    found = find_boundary(runs)
+    if found.half_width <= limits.half_width and found.runs >= ENOUGH:
+        return Plan(None, f"known to ±{found.half_width:.1%}")
+    centre, step = crude, (CLOSEST + FURTHEST) / 2
+    if found.rate is not None and found.slope and abs(math.log(found.rate / crude)) < NEAR:
+        centre, step = found.rate, min(max(1 / found.slope, CLOSEST), FURTHEST)
+    near = sum(abs(math.log(run.offered / centre)) <= NEAR for run in runs)
+    rate = centre * math.exp(PLACES[near % len(PLACES)] * step)
+    return Plan(min(max(rate, limits.lowest), limits.highest), "closing in")

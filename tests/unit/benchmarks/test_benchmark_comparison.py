@@ -1,0 +1,56 @@
+"""Two sides under several SLOs, in words and numbers."""
+
+import numpy as np
+from stand_in_data import request
+
+from benchmarks.comparison import compare_slos
+from benchmarks.explore import Measured
+from benchmarks.slo import Slo
+
+TTFT = Slo(metric="ttft", statistic="p90", bound=100, unit="ms")
+LOOSE = Slo(metric="ttft", statistic="p90", bound=10, unit="s")
+RATES = [boundary * factor for boundary in (4.0,) for factor in (0.94, 0.96, 0.98, 1.0, 1.02, 1.04, 1.06, 0.97, 1.03)]
+
+
+def side(boundary: float, seed: int, requests: int = 400) -> list[Measured]:
+    """Runs of a service whose p90 TTFT is 100 ms at `boundary` and rises with the twelfth power of the rate."""
+    draw = np.random.default_rng(seed)
+    runs: list[Measured] = []
+    for factor in RATES:
+        rate = factor / 4.0 * boundary
+        times = draw.exponential((rate / boundary) ** 12 * 100 / np.log(10), requests)
+        window = [
+            request(n, sent_s=n / rate, end_s=n / rate + 1, ttft_ms=float(value), e2e_ms=1000.0)
+            for n, value in enumerate(times)
+        ]
+        runs.append(Measured(rate, window, requests))
+    return runs
+
+
+def test_the_better_side_is_named_with_how_much_and_how_sure() -> None:
+    (found,) = compare_slos({"default": [TTFT]}, ("agg-3", side(4.0, 1)), ("pd-2p1d", side(5.6, 2)))
+    assert found.ratio.verdict == "more"
+    assert found.sentence.startswith("pd-2p1d serves 1.")
+    assert "× [1." in found.sentence
+    assert found.sentence.endswith("the rate of agg-3 under TTFT p90 ≤ 100 ms")
+
+
+def test_equal_sides_differ_in_nothing() -> None:
+    (found,) = compare_slos({"default": [TTFT]}, ("a", side(4.0, 3)), ("b", side(4.0, 4)))
+    assert found.ratio.verdict == "no difference shown"
+    assert found.sentence.startswith("no difference shown under TTFT p90 ≤ 100 ms: b serves ")
+
+
+def test_an_slo_that_both_meet_everywhere_parts_nothing() -> None:
+    found = compare_slos({"x": [TTFT], "loose": [LOOSE]}, ("a", side(4.0, 5)), ("b", side(5.6, 6)))
+    assert [item.name for item in found] == ["x", "loose"]
+    assert "both meet it at every rate measured" in found[1].sentence
+    assert found[1].base.all_pass
+    assert "up to" in str(found[1].base)
+
+
+def test_the_bound_that_fails_first_decides() -> None:
+    (both,) = compare_slos({"x": [TTFT, LOOSE]}, ("a", side(4.0, 7)), ("b", side(5.6, 8)))
+    (alone,) = compare_slos({"x": [TTFT]}, ("a", side(4.0, 7)), ("b", side(5.6, 8)))
+    assert both.base.rate == alone.base.rate
+    assert both.ratio == alone.ratio

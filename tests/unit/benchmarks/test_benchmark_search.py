@@ -1,0 +1,76 @@
+"""Where a search goes, and that it ends."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from benchmarks.boundary import Run, find_boundary
+from benchmarks.search import Limits, next_rate
+
+LIMITS = Limits(lowest=1, highest=16)
+
+
+def service(boundary: float, seed: int = 1) -> Callable[[float], Run]:
+    """A service that reaches its bound at `boundary`."""
+    draw = np.random.default_rng(seed)
+
+    def measure(rate: float) -> Run:
+        logit = min(-math.log(9) + 25 * math.log(rate / boundary) + 0.3 * draw.standard_normal(), 30)
+        return Run(rate, rate, draw.binomial(400, 1 / (1 + math.exp(-logit))) / 400, 0.1, 400)
+
+    return measure
+
+
+def search(measure: Callable[[float], Run], limits: Limits = LIMITS) -> tuple[list[Run], str]:
+    runs: list[Run] = []
+    while (plan := next_rate(runs, limits)).rate is not None:
+        runs.append(measure(plan.rate))
+    return runs, plan.reason
+
+
+@pytest.mark.parametrize("boundary", [1.3, 3.0, 7.0, 12.0, 15.0])
+def test_it_finds_the_boundary(boundary: float) -> None:
+    runs, reason = search(service(boundary))
+    found = find_boundary(runs)
+    assert found.rate == pytest.approx(boundary, rel=0.05)
+    assert reason.startswith("known to ±")
+    assert found.half_width <= LIMITS.half_width
+    assert all(LIMITS.lowest <= run.offered <= LIMITS.highest for run in runs)
+
+
+def test_a_service_that_passes_everything_or_nothing_ends_it_soon() -> None:
+    runs, reason = search(service(100))
+    assert "the highest rate, 16 req/s, passes" in reason
+    assert len(runs) <= 5
+    runs, reason = search(service(0.1))
+    assert "the lowest rate, 1 req/s, fails" in reason
+    assert len(runs) <= 5
+
+
+def test_it_spends_no_more_than_it_may() -> None:
+    draw = np.random.default_rng(6)
+    runs, reason = search(lambda rate: Run(rate, rate, float(draw.uniform(0, 0.2)), 0.1, 400))
+    assert len(runs) == LIMITS.most_runs
+    assert "are the most" in reason
+
+
+def test_runs_made_for_one_slo_are_used_for_the_next() -> None:
+    """The same runs answer another bound: the second search starts from them."""
+    first, _ = search(service(6.0))
+    other = service(6.6, seed=2)
+    known = [other(run.offered) for run in first]
+    more = list(known)
+    while (plan := next_rate(more, Limits(1, 16, most_runs=32))).rate is not None:
+        more.append(other(plan.rate))
+    alone, _ = search(service(6.6, seed=2))
+    assert len(more) - len(known) < len(alone)
+    assert find_boundary(more).rate == pytest.approx(6.6, rel=0.05)
+
+
+def test_runs_go_to_both_sides_of_the_boundary() -> None:
+    runs, _ = search(service(6.0))
+    near = [run.offered for run in runs if abs(run.offered / 6.0 - 1) < 0.12]
+    assert min(near) < 5.9
+    assert max(near) > 6.1
