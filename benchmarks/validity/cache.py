@@ -8,8 +8,7 @@ from benchmarks.target import Target
 from benchmarks.validity.finding import Verdict, fault, fault_if, kind, note, ok
 from benchmarks.validity.seen import Seen
 
-# Prompts that begin alike may be answered from the prefix cache; AIPerf draws them from one text, so that two of a
-# thousand may start at the same place by chance.
+# Prompts that go on alike may be answered from the prefix cache. By chance none of ours do.
 ALIKE = 0.01
 # Share of the prompt tokens by which hits may be off, besides what blocks and cold caches explain.
 HITS = 0.05
@@ -19,13 +18,13 @@ LARGEST_BLOCK = 128
 
 @kind("prompts")
 def prompts(seen: Seen) -> Verdict | None:
-    """A prompt was sent twice, or over 1 % of the prompts begin like another one. The seed then measures the prefix
-    cache."""
+    """A prompt was sent twice, or over 1 % of the prompts go on like another one after what they are meant to share.
+    The seed then measures the prefix cache."""
     repeated = len(seen.requests) - len({request.prompt_id for request in seen.requests})
     evidence = {"repeated": repeated, "alike": seen.alike, "sent": seen.summary.requests_sent}
     if repeated or seen.alike > ALIKE * seen.summary.requests_sent:
-        return fault(f"{repeated} prompts sent twice, {seen.alike} begin like another one", **evidence)
-    return ok(f"{seen.summary.requests_sent} prompts, all different ({seen.alike} begin like another one)", **evidence)
+        return fault(f"{repeated} prompts sent twice, {seen.alike} go on like another one", **evidence)
+    return ok(f"{seen.summary.requests_sent} prompts, all different ({seen.alike} go on like another one)", **evidence)
 
 
 @kind("prefix-hit-rate")

@@ -110,7 +110,7 @@ def scenario(pair: Pair) -> Verdict | None:
 @kind("unequal-slo")
 def slo(pair: Pair) -> Verdict | None:
     """Different bounds: the highest rates under them cannot be compared."""
-    base, candidate = (", ".join(sorted(map(str, side.scenario.slo))) for side in (pair.base, pair.candidate))
+    base, candidate = (_bounds(side.scenario) for side in (pair.base, pair.candidate))
     return _same(base, candidate, "SLO")
 
 
@@ -151,6 +151,12 @@ def _mappings(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> list[str
 
 def _text(value: object) -> str:
     return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _bounds(whole: Scenario) -> str:
+    """The bounds of the scenario's own set and of each further one."""
+    sets = {"": whole.slo, **{f"{name}: ": bounds for name, bounds in sorted(whole.also.items())}}
+    return "; ".join(name + ", ".join(sorted(map(str, bounds))) for name, bounds in sets.items())
 
 
 def _shape(whole: Scenario) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Seen:
     """Everything that is known of one rate. What was not collected is None.
 
     requests: all that were sent, in order of sending, warm-up first. due: how many should have been sent; None: as many
-    as the scenario says. alike: prompts whose beginning another prompt has too. planned_hit_rate: least and greatest
+    as the scenario says. alike: prompts that go on like another one. planned_hit_rate: least and greatest
     share of the prompt tokens that the workload can find in prefix caches; None: the scenario's. hit_rate: the share
     that the engines found there. engine_s: mean seconds that a request spent in engines, at most. client: how the load
     generator fared.

@@ -12,9 +12,9 @@ from benchmarks.validity.trend import BATCHES, Trend, batch_means, in_flight, tr
 # Mean E2E latencies that a window lasts at least: below that most requests began or ended outside of it.
 WINDOW = 10
 # A rise from one end of the fitted line to the other, over the mean, that counts as a trend, and how many errors of the
-# slope it must be for a note and for a fault. On the queueing model of tools/simulated_server, windows of 15 to 60 s
-# with 300 to 3,000 requests: of 650 clean runs at 30, 80 and 90 % of capacity none had 8 and 1 % (at 90 %: 3 %) had 5;
-# at 1.1 times the capacity 44 to 96 % of the runs had 8, at 1.2 times all but a few.
+# slope it must be for a note and for a fault. On the queueing model of tools/simulated_server, 720 clean runs at 30, 80
+# and 90 % of its capacity, of 200 to 3,400 requests: no fault, 7 notes (5 of the 240 at 90 %). At 1.1 times the
+# capacity 22 of 40 windows of 15 s and 34 of 40 of 60 s are faults, at 1.2 times 38 and 40.
 RISE = 0.25
 SIGMAS_NOTE, SIGMAS_FAULT = 5.0, 8.0
 _GRAVITY: list[Outcome] = ["ok", "note", "fault"]

@@ -221,9 +221,9 @@ def pair(
     roles = {"prefill": moving, "decode": moving | (engine or {})}
     candidate["deployment"] |= layout | {"engine": roles} | (deployment or {})
     return Pair(
-        Side("aggregated", Target.model_validate(base), Scenario.model_validate(scenario_data()), {"vllm": ["0.18"]}),
+        Side("agg-2", Target.model_validate(base), Scenario.model_validate(scenario_data()), {"vllm": ["0.18"]}),
         Side(
-            "PD",
+            "pd-1p1d",
             Target.model_validate(candidate),
             Scenario.model_validate(scenario_data(**(asked or {}))),
             image or {"vllm": ["0.18"], "nixl": ["1.0"]},

@@ -70,6 +70,8 @@ def as_request(number: int, answer: Answer) -> Request:
         end_s=EPOCH + answer.end,
         prompt_tokens=PROMPT,
         output_tokens=answer.tokens,
+        planned_prompt=PROMPT,
+        asked=answer.tokens,
         ttft_ms=1000 * (answer.first - answer.at),
         e2e_ms=1000 * (answer.end - answer.at),
         gaps_ms=(gap,) * (answer.tokens - 1),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from simulated_runs import clean, samples
 from stand_in_data import scenario_data, target_data
 
 from benchmarks.evidence import KvProof
-from benchmarks.prompts import count_alike
 from benchmarks.scenario import Scenario
 from benchmarks.target import Target
 from benchmarks.validity import (
@@ -130,15 +127,9 @@ def test_a_run_of_a_ray_cluster_without_our_image_is_not_held_against_one() -> N
     assert {f.id: f.outcome for f in findings} == {"files": "ok", "priming": "ok", "weights": "note", "seed": "ok"}
 
 
-def test_prompts_that_begin_alike_are_counted(tmp_path: Path) -> None:
-    shared = "the same system prompt for everybody. "
-    tails = ["a" * 100, "b" * 100, "a" * 70 + "c" * 30]
-    file = tmp_path / "inputs.json"
-    sessions = [{"session_id": str(n), "payloads": [{"prompt": shared + tail}]} for n, tail in enumerate(tails)]
-    file.write_text(json.dumps({"data": sessions}), encoding="utf-8")
-    assert count_alike(file, prefix_hit_rate=0.3) == 2
-    assert count_alike(file, prefix_hit_rate=0) == 2
-    assert one(replace(clean(), alike=31), "prompts").sentence == "0 prompts sent twice, 31 begin like another one"
+def test_prompts_that_go_on_alike_are_counted() -> None:
+    found = one(replace(clean(), alike=31), "prompts")
+    assert (found.outcome, found.evidence["alike"]) == ("fault", 31)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +138,7 @@ def test_prompts_that_begin_alike_are_counted(tmp_path: Path) -> None:
         (
             {"engine": {"max_num_seqs": 32}},
             "unequal-budgets",
-            "max_num_seqs: aggregated aggregated 256, PD prefill 256, PD decode 32",
+            "max_num_seqs: agg-2 aggregated 256, pd-1p1d prefill 256, pd-1p1d decode 32",
         ),
         ({"engine": {"gpu_memory_utilization": None}}, "unequal-budgets", "gpu_memory_utilization"),
         ({"deployment": {"gpus": 24}}, "unequal-gpus", "16 rocm GPUs against 24 rocm GPUs"),
@@ -174,8 +165,8 @@ def test_the_reference_post_s_own_budgets_are_unequal() -> None:
     candidate = replace(sides.candidate, target=sides.candidate.target.model_copy(update={"deployment": deployment}))
     faults = [f for f in check_comparison(replace(sides, candidate=candidate)) if f.outcome == "fault"]
     assert [f.id for f in faults] == ["unequal-budgets"]
-    assert "PD prefill 32768, PD decode 4096" in faults[0].sentence
-    assert "PD prefill 32, PD decode 256" in faults[0].sentence
+    assert "pd-1p1d prefill 32768, pd-1p1d decode 4096" in faults[0].sentence
+    assert "pd-1p1d prefill 32, pd-1p1d decode 256" in faults[0].sentence
 
 
 def test_other_rates_bounds_of_time_and_seeds_are_no_other_work() -> None:
