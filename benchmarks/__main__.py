@@ -15,7 +15,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.process import endings_as_interrupt
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
-from benchmarks.scenario import SCENARIOS_FILE, find_scenario, load_scenarios
+from benchmarks.scenario import SCENARIOS_FILE, find_scenario, load_scenarios, parse_scenario
 from benchmarks.target import read_target
 from benchmarks.terminal import Progress, faults, print_summary
 
@@ -31,13 +31,20 @@ def run(
     scenario: Annotated[str | None, typer.Option(help="Scenario to run instead of the target's.")] = None,
     rates: Annotated[str | None, typer.Option(help="Rates in req/s instead of the scenario's, e.g. 0.5,1.")] = None,
     scenarios_file: ScenariosFile = SCENARIOS_FILE,
+    scenario_json: Annotated[
+        str | None,
+        typer.Option(help="A whole scenario as JSON, for where its file is not (`make benchmark` in a Job)."),
+    ] = None,
     results: Results = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="Finish the latest unfinished run of this stack.")] = False,
     aiperf: Annotated[str, typer.Option(envvar="PD_MI325X_AIPERF", help="The AIPerf executable.")] = "aiperf",
 ) -> None:
     """Measure a target at each rate of a scenario, and write a report."""
     described = read_target(target)
-    chosen = find_scenario(scenario or described.scenario, scenarios_file).at(rates)
+    if scenario_json is not None:
+        chosen = parse_scenario(scenario_json).at(rates)
+    else:
+        chosen = find_scenario(scenario or described.scenario, scenarios_file).at(rates)
     started = runner.prepare(described, chosen, results, aiperf, resume)
     console.print(f"run directory: {started.path}", soft_wrap=True)
     try:
@@ -45,11 +52,11 @@ def run(
             runner.execute(started, aiperf, progress.say)
     except KeyboardInterrupt:
         done = len(started.results())
-        console.print(f"interrupted: {done} of {len(chosen.rates)} rates kept; the same command with --resume goes on")
+        console.print(f"interrupted: {done} of {len(chosen.sweep)} rates kept; the same command with --resume goes on")
         raise typer.Exit(INTERRUPTED) from None
     except BenchmarkError as error:
         done = len(started.results())
-        raise BenchmarkError(f"{error} ({done} of {len(chosen.rates)} rates kept; --resume goes on)") from None
+        raise BenchmarkError(f"{error} ({done} of {len(chosen.sweep)} rates kept; --resume goes on)") from None
     _conclude(started)
 
 
@@ -68,8 +75,9 @@ def scenarios(scenarios_file: ScenariosFile = SCENARIOS_FILE) -> None:
         table.add_column(heading)
     for item in load_scenarios(scenarios_file).values():
         slo = "\n".join(str(bound) for bound in item.slo)
-        rates = " ".join(f"{rate:g}" for rate in item.rates)
-        table.add_row(item.name, f"{item.isl}/{item.osl}", f"{item.prefix_hit_rate:.0%}", rates, slo, item.description)
+        rates = str(item.search) if item.search else " ".join(f"{rate:g}" for rate in item.rates)
+        turns = f"\nin {item.turns} turns" if item.turns > 1 else ""
+        table.add_row(item.name, item.shape, f"{item.prefix_hit_rate:.0%}{turns}", rates, slo, item.description)
     console.print(table)
 
 

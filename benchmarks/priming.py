@@ -37,7 +37,7 @@ class Priming(BaseModel):
 
 
 def prime(target: Target, scenario: Scenario, say: Callable[[str], None]) -> Priming:
-    """Send requests of the scenario's input length one after another until their times agree.
+    """Send requests as long as the scenario's longest one after another until their times agree.
 
     At least twice as many are sent as there are pairs of a prefill and a decode replica, so that most pairs meet.
     Raises BenchmarkError when the service does not answer one.
@@ -59,10 +59,11 @@ def _agree(taken: list[float]) -> bool:
 
 def _ask(target: Target, scenario: Scenario) -> float:
     letters = "abcdefghijklmnopqrstuvwxyz"
-    words = max(1, scenario.isl // TOKENS_PER_WORD)
+    longest_prompt, longest_answer = scenario.longest
+    words = max(1, longest_prompt // TOKENS_PER_WORD)
     # Random, so that no answer comes from the prefix cache; not reproducible, because nothing here is measured.
     prompt = " ".join("".join(random.choices(letters, k=5)) for _ in range(words))  # noqa: S311
-    body = {"model": target.model, "prompt": prompt, "max_tokens": min(scenario.osl, MOST_TOKENS), "ignore_eos": True}
+    body = {"model": target.model, "prompt": prompt, "max_tokens": min(longest_answer, MOST_TOKENS), "ignore_eos": True}
     endpoint = f"{target.url.rstrip('/')}/v1/completions"
     start = time.monotonic()
     try:

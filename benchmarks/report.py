@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from benchmarks.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Series, layout
 from benchmarks.how_kv_moved import rows
 from benchmarks.run_directory import RateResult, RunDirectory, write_atomically
-from benchmarks.scenario import Metric, Statistic
+from benchmarks.slo import Metric, Statistic
 from benchmarks.terminal import milliseconds
 from benchmarks.validity import Finding, check_run
 
@@ -61,7 +61,7 @@ def write_report(run: RunDirectory) -> Path:
     page = environment.get_template("report.html.j2").render(
         run=run,
         results=results,
-        missing=[rate for rate in run.scenario.rates if run.finished(rate) is None],
+        missing=[rate for rate in run.scenario.sweep if run.finished(rate) is None],
         drawings=[layout(chart) for chart in charts(run, results)],
         size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
         run_findings=check_run(run.target, run.scenario, run.priming(), run.info.image),

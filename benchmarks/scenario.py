@@ -9,68 +9,82 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from benchmarks.conversations import check_spacing, check_turns
 from benchmarks.errors import BenchmarkError, first_problem
+from benchmarks.lengths import Length, highest_of, lowest_of, mean_of
+from benchmarks.slo import Slo
+from benchmarks.trace_files import read_trace
 
 SCENARIOS_FILE = Path(__file__).with_name("scenarios.yaml")
-
-Metric = Literal["ttft", "tpot", "itl", "e2e"]
-Statistic = Literal["mean", "p50", "p90", "p99"]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Slo(_Strict):
-    """An upper bound on one statistic of one latency."""
+class Search(_Strict):
+    """Between which rates, in requests per second, the highest that meets the SLO is looked for."""
 
-    metric: Metric
-    statistic: Statistic
-    bound: float = Field(gt=0)
-    unit: Literal["ms", "s"]
+    lowest: float = Field(gt=0)
+    highest: float = Field(gt=0)
 
-    @property
-    def bound_ms(self) -> float:
-        """The bound in milliseconds."""
-        return self.bound * (1000.0 if self.unit == "s" else 1.0)
+    @model_validator(mode="after")
+    def _in_order(self) -> Search:
+        if not self.lowest < self.highest < math.inf:
+            raise ValueError("lowest must be less than highest")
+        return self
 
     def __str__(self) -> str:
-        return f"{self.metric.upper()} {self.statistic} ≤ {self.bound:g} {self.unit}"
+        return f"search {self.lowest:g}-{self.highest:g}"
+
+
+class TraceFile(_Strict):
+    """A recorded trace that lengths come from, and shared blocks where it has any: benchmarks/trace_files.py.
+
+    file: beside the scenarios file if it is no absolute path. longest: requests of more tokens, prompt and answer
+    together, are left out, such as those that the engine's max_model_len does not hold.
+    """
+
+    file: str = Field(min_length=1)
+    longest: int | None = Field(default=None, gt=1)
 
 
 class Scenario(_Strict):
-    """Load of one shape, offered at several request rates.
+    """Load of one shape, and what counts as good enough. The reference of all keys: docs/reference/scenarios.md.
 
-    isl and osl are in tokens; prefix_hit_rate is the fraction of isl that is one prefix shared by all requests;
-    rates are requests per second; warmup_s, window_s and request_timeout_s are seconds. min_requests is the smallest
-    number of requests in a measured window, whatever the rate: the window grows until it holds them.
+    isl and osl are in tokens. prefix_hit_rate is the share of all prompt tokens that an earlier prompt has sent, in
+    whole blocks of the server's prefix cache. rates and search are requests per second; warmup_s, window_s and
+    request_timeout_s are seconds. min_requests is the smallest number of requests in a measured window, whatever the
+    rate: the window grows until it holds them. `also` names further sets of bounds that the same measurements answer.
     seed `per-run` takes new prompts and arrivals for every run, so that no run is answered from the prefix cache that
     an earlier one filled; a number repeats them.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     description: str
-    isl: int = Field(ge=1)
-    osl: int = Field(ge=2)
-    prefix_hit_rate: float = Field(ge=0, lt=1)
-    turns: int
+    stacks: list[str] = []
+    isl: Length | None = None
+    osl: Length | None = None
+    trace: TraceFile | None = None
+    prefix_hit_rate: float = Field(default=0, ge=0, lt=1)
+    turns: int = Field(default=1, ge=1, le=1000)
     slo: list[Slo] = Field(min_length=1)
-    rates: list[float] = Field(min_length=1)
+    also: dict[str, list[Slo]] = {}
+    rates: list[float] = []
+    search: Search | None = None
     warmup_s: float = Field(gt=0)
     window_s: float = Field(gt=0)
     min_requests: int = Field(ge=5)
-    arrivals: Literal["poisson"]
+    arrivals: Literal["poisson", "trace"] = "poisson"
     request_timeout_s: float = Field(gt=0)
-    seed: Literal["per-run"] | int
+    seed: Literal["per-run"] | int = "per-run"
 
-    @field_validator("turns")
+    @field_validator("trace", mode="before")
     @classmethod
-    def _one_turn(cls, turns: int) -> int:
-        if turns != 1:
-            raise ValueError("only single-turn load is offered: /v1/completions carries no conversation")
-        return turns
+    def _just_a_file(cls, value: object) -> object:
+        return {"file": value} if isinstance(value, str) else value
 
     @field_validator("rates")
     @classmethod
@@ -79,10 +93,76 @@ class Scenario(_Strict):
             raise ValueError("rates must be different numbers greater than 0")
         return sorted(rates)
 
+    @model_validator(mode="after")
+    def _whole(self) -> Scenario:
+        if bool(self.rates) == bool(self.search):
+            raise ValueError(
+                "give either rates, to measure each, or search, to look for the highest that meets the SLO"
+            )
+        if (self.trace is None) == (self.isl is None and self.osl is None):
+            raise ValueError("give either isl and osl, or trace")
+        if self.trace is None and (self.isl is None or self.osl is None):
+            raise ValueError("isl and osl go together")
+        if self.osl is not None and lowest_of(self.osl) < 2:
+            raise ValueError("osl: answers of one token have no time per output token; at least 2")
+        if self.arrivals == "trace" and self.trace is None:
+            raise ValueError("arrivals: trace replays the spacing of a trace, and there is none")
+        if any(not bounds for bounds in self.also.values()):
+            raise ValueError("each set under also needs a bound")
+        if self.turns > 1 and self.trace is not None:
+            raise ValueError("turns: a trace has its own conversations, if any")
+        if self.turns > 1:
+            isl, osl = (mean_of(length) for length in self.lengths)
+            check_turns(self.turns, self.prefix_hit_rate, isl, osl)
+            check_spacing(self.longest_answer_s, self.warmup_s)
+        return self
+
     @property
-    def prefix_tokens(self) -> int:
-        """Length of the shared prefix in tokens."""
-        return round(self.isl * self.prefix_hit_rate)
+    def lengths(self) -> tuple[Length, Length]:
+        """isl and osl of a scenario without a trace."""
+        assert self.isl is not None  # noqa: S101
+        assert self.osl is not None  # noqa: S101
+        return self.isl, self.osl
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        """Tokens of the longest prompt and of the longest answer. Raises BenchmarkError when a trace cannot be read."""
+        if self.trace is not None:
+            rows = read_trace(Path(self.trace.file), self.trace.longest)
+            return max(row.isl for row in rows), max(row.osl for row in rows)
+        isl, osl = self.lengths
+        if self.turns == 1:
+            return highest_of(isl), highest_of(osl)
+        # The last prompt of a conversation is as long as all that is not sent again.
+        return math.ceil((1 - self.prefix_hit_rate) * self.turns * highest_of(isl)), highest_of(osl)
+
+    @property
+    def shape(self) -> str:
+        """Lengths in a few characters: `16384/1024`."""
+        if self.trace is not None:
+            return Path(self.trace.file).name
+        isl, osl = self.lengths
+        return f"{isl}/{osl}"
+
+    @property
+    def longest_answer_s(self) -> float:
+        """How long an answer may take by the SLO: seconds, from its bound on E2E, or TTFT and TPOT; 0 without."""
+        bounds = {
+            metric: [slo.bound_ms for slo in self.slo if slo.metric == metric] for metric in ("e2e", "tpot", "ttft")
+        }
+        if bounds["e2e"]:
+            return max(bounds["e2e"]) / 1000
+        if not bounds["tpot"]:
+            return 0.0
+        return (max(bounds["ttft"], default=0.0) + highest_of(self.lengths[1]) * max(bounds["tpot"])) / 1000
+
+    @property
+    def sweep(self) -> list[float]:
+        """The rates to measure, lowest first: those given, or six in equal ratio over the range of a search."""
+        if self.search is None:
+            return self.rates
+        step = (self.search.highest / self.search.lowest) ** (1 / 5)
+        return [float(f"{self.search.lowest * step**number:.3g}") for number in range(6)]
 
     def warmup_requests(self, rate: float) -> int:
         """How many leading requests at `rate` are warm-up: sent and accounted for, but not in the statistics."""
@@ -97,9 +177,9 @@ class Scenario(_Strict):
         return (self.warmup_requests(rate) + self.measured_requests(rate)) / rate
 
     def with_rates(self, rates: Sequence[float]) -> Scenario:
-        """The same scenario at other rates. Raises BenchmarkError when they make no sense."""
+        """The same scenario at these rates, and no search. Raises BenchmarkError when they make no sense."""
         try:
-            return Scenario.model_validate({**self.model_dump(), "rates": list(rates)})
+            return Scenario.model_validate({**self.model_dump(), "rates": list(rates), "search": None})
         except ValidationError as error:
             raise BenchmarkError(f"--rates: {first_problem(error)}") from None
 
@@ -128,16 +208,20 @@ def load_scenarios(path: Path = SCENARIOS_FILE) -> dict[str, Scenario]:
     """All scenarios of a file, by name. Raises BenchmarkError naming the scenario and the key at fault."""
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BenchmarkError(f"cannot read scenarios from {path}: {str(error).splitlines()[0]}") from None
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or not all(isinstance(body, dict) for body in raw.values()):
         raise BenchmarkError(f"{path}: expected a mapping of scenario names to settings")
     scenarios: dict[str, Scenario] = {}
     for name, body in raw.items():
         try:
-            scenarios[name] = Scenario.model_validate({"name": name, **(body or {})})
+            scenario = Scenario.model_validate({"name": name, **body})
         except ValidationError as error:
             raise BenchmarkError(f"{path}: scenario {name}: {first_problem(error)}") from None
+        if scenario.trace is not None:
+            file = str((path.parent / scenario.trace.file).resolve())
+            scenario = scenario.model_copy(update={"trace": scenario.trace.model_copy(update={"file": file})})
+        scenarios[name] = scenario
     return scenarios
 
 
@@ -148,3 +232,11 @@ def find_scenario(name: str, path: Path = SCENARIOS_FILE) -> Scenario:
         known = ", ".join(sorted(scenarios))
         raise BenchmarkError(f"no scenario called {name!r} in {path.name}; there are: {known}")
     return scenarios[name]
+
+
+def parse_scenario(text: str) -> Scenario:
+    """A scenario from JSON, its name included. Raises BenchmarkError."""
+    try:
+        return Scenario.model_validate_json(text)
+    except ValidationError as error:
+        raise BenchmarkError(f"--scenario-json: {first_problem(error)}") from None

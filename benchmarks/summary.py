@@ -10,7 +10,8 @@ import numpy as np
 from pydantic import BaseModel
 
 from benchmarks.records import Request
-from benchmarks.scenario import Metric, Scenario, Slo, Statistic
+from benchmarks.scenario import Scenario
+from benchmarks.slo import Metric, Slo, Statistic
 
 CONFIDENCE = 0.95
 _QUANTILES: dict[Statistic, float] = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
@@ -103,12 +104,12 @@ def summarize(scenario: Scenario, rate: float, requests: Sequence[Request]) -> R
     """
     warmup = scenario.warmup_requests(rate)
     measured = requests[warmup:]
-    good = [request for request in measured if request.fault(scenario.osl) is None]
-    faults = Counter(fault for request in measured if (fault := request.fault(scenario.osl)) is not None)
+    good = [request for request in measured if request.fault() is None]
+    faults = Counter(fault for request in measured if (fault := request.fault()) is not None)
     start, end = (measured[0].sent_s, measured[-1].sent_s) if measured else (0.0, 0.0)
     window = max(end - start, 1e-9)
     # Answers to warm-up requests that end in the window belong to what the service delivered in it.
-    ended = [r for r in requests if start <= r.end_s <= end and r.fault(scenario.osl) is None]
+    ended = [r for r in requests if start <= r.end_s <= end and r.fault() is None]
     latencies: dict[Metric, Latency] = {
         "ttft": describe([r.ttft_ms for r in good if r.ttft_ms is not None]),
         "tpot": describe([r.tpot_ms for r in good if r.tpot_ms is not None]),

@@ -120,6 +120,12 @@ class Target(_Strict):
         return self
 
     @property
+    def block_size(self) -> int:
+        """Tokens of a block of the prefix cache, where prompts are computed; 16, vLLM's default, if it is not told."""
+        engine = self.deployment.engine.get("prefill") or self.deployment.engine.get("aggregated") or {}
+        return int(engine.get("block_size") or 16)
+
+    @property
     def has_metrics(self) -> bool:
         """Whether the service's counters can be read at all."""
         return bool(self.metrics_urls or self.metrics_service)

@@ -18,6 +18,6 @@ def deadline_seconds(scenario: Scenario) -> int:
     """Twice what the scenario takes when every rate ends with a request that runs into its own timeout."""
     counters = 2 * Settling().limit_s
     rates = sum(
-        scenario.seconds(rate) + scenario.request_timeout_s + counters + _PREPARING_A_RATE for rate in scenario.rates
+        scenario.seconds(rate) + scenario.request_timeout_s + counters + _PREPARING_A_RATE for rate in scenario.sweep
     )
     return round(_MARGIN * (_BEFORE_IT_RUNS + MOST * _A_WAKING_REQUEST + counters + rates))

@@ -59,6 +59,7 @@ def write(tmp_path: Path, data: dict[str, Any]) -> str:
         ({"metrics_urls": ["http://127.0.0.1:9/metrics"]}, [], "metrics endpoint http://127.0.0.1:9/metrics does not"),
         ({}, ["--resume"], "no unfinished run of stand-in"),
         ({}, ["--scenarios", "/nowhere.yaml"], "cannot read scenarios from /nowhere.yaml"),
+        ({}, ["--scenario-json", '{"name": "mine"}'], "--scenario-json: description: Field required"),
     ],
 )
 def test_one_line(
@@ -109,4 +110,6 @@ def test_scenarios_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code in (0, None)
-    assert "rehearsal" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "rehearsal" in shown
+    assert "turns" in shown

@@ -70,8 +70,8 @@ def test_it_runs_on_a_cpu_node_without_rights() -> None:
 def test_the_longest_scenario_ends_before_its_deadline() -> None:
     """At 0.25 req/s 300 requests take 20 min, and each may take its whole timeout."""
     scenario = find_scenario("qwen-16k-4k")
-    load = sum(scenario.seconds(rate) for rate in scenario.rates)
-    assert deadline_seconds(scenario) > load + len(scenario.rates) * scenario.request_timeout_s
+    load = sum(scenario.seconds(rate) for rate in scenario.sweep)
+    assert deadline_seconds(scenario) > load + len(scenario.sweep) * scenario.request_timeout_s
     assert deadline_seconds(scenario.with_rates([0.01])) > scenario.seconds(0.01)
 
 
