@@ -31,10 +31,15 @@ class LoadCommand:
     environment: dict[str, str]
     removed: list[str]
 
+    @property
+    def inherited(self) -> dict[str, str]:
+        """This process's environment with the command's changes."""
+        kept = {name: value for name, value in os.environ.items() if name not in self.removed}
+        return kept | self.environment
+
     def full_environment(self, scratch: str) -> dict[str, str]:
         """The environment to start it in. AIPerf leaves a folder in TMPDIR after each run, hence `scratch`."""
-        kept = {name: value for name, value in os.environ.items() if name not in self.removed}
-        return kept | self.environment | {"TMPDIR": scratch}
+        return self.inherited | {"TMPDIR": scratch}
 
 
 def find_aiperf(name: str) -> str:
@@ -60,15 +65,16 @@ def aiperf_version(executable: str) -> str:
 
 
 def build_command(
-    executable: str, target: Target, scenario: Scenario, rate: float, seed: int, output: Path
+    executable: str, target: Target, scenario: Scenario, rate: float, seed: int, output: Path, prompts: Path
 ) -> LoadCommand:
-    """The AIPerf command for one rate; raw output goes to `output`.
+    """The AIPerf command for one rate: every line of the file `prompts` once, in order; raw output goes to `output`.
 
-    Every request has a prompt of its own (as many dataset entries as requests, taken in order). ignore_eos makes the
-    model write all `osl` tokens; min_tokens would do so too, but prefill asks for max_tokens 1, and vLLM rejects
-    min_tokens above it with HTTP 400.
+    AIPerf sends each line's text as it stands, as a request of its own. ignore_eos makes the model write all the tokens
+    that a line asks for; min_tokens would do so too, but prefill asks for max_tokens 1, and vLLM rejects min_tokens
+    above it with HTTP 400.
     """
-    requests = scenario.warmup_requests(rate) + scenario.measured_requests(rate)
+    with prompts.open("rb") as file:
+        requests = sum(1 for _ in file)
     workers = _workers()
     argv = [
         *(executable, "profile"),
@@ -77,11 +83,9 @@ def build_command(
         *("--endpoint-type", "completions", "--streaming", "--use-server-token-count", "--use-legacy-max-tokens"),
         *("--extra-inputs", "ignore_eos:true"),
         *("--tokenizer", target.tokenizer),
-        *("--isl", str(scenario.isl - scenario.prefix_tokens), "--isl-stddev", "0"),
-        *("--osl", str(scenario.osl), "--osl-stddev", "0"),
-        *_prefix(scenario),
-        *("--request-rate", f"{rate:g}", "--arrival-pattern", scenario.arrivals),
-        *("--request-count", str(requests), "--num-dataset-entries", str(requests)),
+        *("--input-file", str(prompts), "--custom-dataset-type", "mooncake_trace"),
+        *_arrivals(scenario, rate),
+        *("--request-count", str(requests)),
         *("--dataset-sampling-strategy", "sequential", "--random-seed", str(seed)),
         *("--request-timeout-seconds", f"{scenario.request_timeout_s:g}"),
         *("--output-artifact-dir", str(output), "--export-level", "records"),
@@ -91,11 +95,16 @@ def build_command(
     return LoadCommand(argv, _environment(), _removed(target.tokenizer))
 
 
-def _prefix(scenario: Scenario) -> list[str]:
-    """One prefix for all requests, put before each prompt, as in the post (a shared system prompt)."""
-    if scenario.prefix_tokens == 0:
-        return []
-    return ["--num-prefix-prompts", "1", "--prefix-prompt-length", str(scenario.prefix_tokens)]
+def tokenizer_environment(tokenizer: str) -> dict[str, str]:
+    """The environment of a program that reads a tokenizer as AIPerf does."""
+    return LoadCommand([], _environment(), _removed(tokenizer)).inherited
+
+
+def _arrivals(scenario: Scenario, rate: float) -> list[str]:
+    """Independent arrivals at a rate, or the due times that stand in the file."""
+    if scenario.arrivals == "trace":
+        return ["--fixed-schedule"]
+    return ["--request-rate", f"{rate:g}", "--arrival-pattern", "poisson", "--no-fixed-schedule"]
 
 
 def _workers() -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.workload import Planned, Workload
 
 RECORDS_FILE = "profile_export.jsonl"
 NS = 1e9
@@ -17,7 +18,8 @@ NS = 1e9
 class Request:
     """One request. Times in seconds since the epoch, latencies in milliseconds, lengths in tokens as the server counts.
 
-    A value the server or AIPerf did not give is None. `gaps_ms` are the times between streamed chunks.
+    A value the server or AIPerf did not give is None. `gaps_ms` are the times between streamed chunks. `asked` and
+    `planned_prompt` are what the workload planned: output tokens asked for, and the length of the prompt.
     """
 
     sent_s: float
@@ -30,9 +32,11 @@ class Request:
     e2e_ms: float | None
     gaps_ms: tuple[float, ...]
     error: str | None
+    asked: int
+    planned_prompt: int | None = None
 
-    def fault(self, osl: int) -> str | None:
-        """Why this is not a complete answer of `osl` tokens, in a few words; None when it is.
+    def fault(self) -> str | None:
+        """Why this is not a complete answer of as many tokens as asked for, in a few words; None when it is.
 
         AIPerf itself reports a stream that the server broke off with an error event as a success, only without token
         counts (seen), so a missing count is a failure here.
@@ -41,7 +45,7 @@ class Request:
             return "failed"
         if not self.output_tokens:
             return "broken off or empty" if self.output_tokens is None else "empty"
-        if self.output_tokens < osl:
+        if self.output_tokens < self.asked:
             return "shorter than asked"
         if self.ttft_ms is None or self.e2e_ms is None or self.prompt_tokens is None:
             return "without times or token counts"
@@ -55,11 +59,12 @@ class Request:
         return (self.e2e_ms - self.ttft_ms) / (self.output_tokens - 1)
 
 
-def read_records(path: Path) -> list[Request]:
-    """All requests of one AIPerf run, in the order they were sent.
+def read_records(path: Path, workload: Workload) -> list[Request]:
+    """All requests of one AIPerf run, in the order they were sent, with what `workload` planned for each.
 
-    Raises BenchmarkError when the file is missing, empty, or cut off in the middle of a line.
+    Raises BenchmarkError when the file is missing, empty, cut off in the middle of a line, or of another workload.
     """
+    planned = workload.by_id()
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
@@ -67,7 +72,11 @@ def read_records(path: Path) -> list[Request]:
     requests: list[Request] = []
     for number, line in enumerate(lines, start=1):
         try:
-            requests.append(_request(json.loads(line)))
+            raw = json.loads(line)
+            known = planned.get(str(raw["metadata"]["conversation_id"]))
+            if known is None:
+                raise BenchmarkError(f"{path}, line {number}: a request that was not planned; is it of another run?")
+            requests.append(_request(raw, known))
         except (json.JSONDecodeError, KeyError, TypeError):
             raise BenchmarkError(f"{path}, line {number}: not a record of AIPerf 0.13; is it cut off?") from None
     if not requests:
@@ -75,20 +84,22 @@ def read_records(path: Path) -> list[Request]:
     return sorted(requests, key=lambda request: request.sent_s)
 
 
-def _request(raw: dict[str, Any]) -> Request:
+def _request(raw: dict[str, Any], planned: Planned) -> Request:
     meta, metrics, error = raw["metadata"], raw["metrics"], raw.get("error")
     message = "cancelled when the time for its answer ran out" if meta.get("was_cancelled") else None
     return Request(
         sent_s=meta["request_start_ns"] / NS,
         due_s=(meta.get("credit_issued_ns") or meta["request_start_ns"]) / NS,
         end_s=meta["request_end_ns"] / NS,
-        prompt_id=str(meta["conversation_id"]),
+        prompt_id=planned.id,
         prompt_tokens=_value(metrics, "usage_prompt_tokens"),
         output_tokens=_value(metrics, "usage_completion_tokens"),
         ttft_ms=_value(metrics, "time_to_first_token"),
         e2e_ms=_value(metrics, "request_latency"),
         gaps_ms=tuple(_value(metrics, "inter_chunk_latency") or ()),
         error=str(error["message"]) if error else message,
+        asked=planned.osl,
+        planned_prompt=planned.isl,
     )
 
 

@@ -21,6 +21,7 @@ from benchmarks.nic_counters import NicBytes, increase, read_nics
 from benchmarks.own_commit import own_commit
 from benchmarks.priming import prime
 from benchmarks.process import run_in_group
+from benchmarks.prompt_text import Words, find_words, write_prompts
 from benchmarks.prompts import count_alike
 from benchmarks.records import RECORDS_FILE, Request, read_records
 from benchmarks.run_directory import RateResult, RunDirectory, RunInfo
@@ -29,6 +30,7 @@ from benchmarks.summary import summarize
 from benchmarks.target import Target
 from benchmarks.transport import judge
 from benchmarks.validity import check_rate
+from benchmarks.workload import build_workload
 
 Say = Callable[[str], None]
 
@@ -61,14 +63,17 @@ def execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None 
     `say` is told what is going on, a line at a time. Raises BenchmarkError when a rate cannot be measured; finished
     rates stay.
     """
-    todo = [rate for rate in run.scenario.rates if run.finished(rate) is None]
+    todo = [rate for rate in run.scenario.sweep if run.finished(rate) is None]
     if todo:
+        executable = find_aiperf(aiperf)
+        say("looking for words that are one token each")
+        words = find_words(executable, run.target.tokenizer, run.path / run_directory.WORDS)
         priming = prime(run.target, run.scenario, say)
         run_directory.write_atomically(run.path / run_directory.PRIMING, priming.model_dump_json())
         _quiet_service(run.target, say, settling or Settling())
-    for number, rate in enumerate(todo, start=1):
-        said = partial(_prefixed, say, f"{rate:g} req/s ({number} of {len(todo)}): ")
-        run.finish_rate(_measure(run, rate, find_aiperf(aiperf), said, settling))
+        for number, rate in enumerate(todo, start=1):
+            said = partial(_prefixed, say, f"{rate:g} req/s ({number} of {len(todo)}): ")
+            run.finish_rate(_measure(run, rate, executable, words, said, settling))
     return run.results()
 
 
@@ -79,24 +84,31 @@ def _quiet_service(target: Target, say: Say, settling: Settling) -> None:
         settle(lambda: scrape_target(target), WATCHED, lambda _: False, say, settling)
 
 
-def _measure(run: RunDirectory, rate: float, aiperf: str, say: Say, settling: Settling | None) -> RateResult:
+def _measure(
+    run: RunDirectory, rate: float, aiperf: str, words: Words, say: Say, settling: Settling | None
+) -> RateResult:
     folder, attempt = run.start_rate(rate)
-    output = folder / "aiperf"
+    output, prompts = folder / "aiperf", folder / run_directory.PROMPTS
     seed = seed_for(run.scenario, run.info.run_id, rate, attempt)
-    command = build_command(aiperf, run.target, run.scenario, rate, seed, output)
+    due = run.scenario.warmup_requests(rate) + run.scenario.measured_requests(rate)
+    say(f"planning {due} requests")
+    workload = build_workload(run.scenario, rate, due, seed, run.target.block_size)
+    run_directory.write_atomically(folder / run_directory.WORKLOAD, workload.model_dump_json())
+    write_prompts(prompts, workload, words, seed)
+    command = build_command(aiperf, run.target, run.scenario, rate, seed, output, prompts)
     written = {"argv": command.argv, "environment": command.environment, "removed": command.removed}
     run_directory.write_atomically(folder / "command.json", json.dumps(written, indent=2))
     nics_before = _nics(run.target, folder / "nics-before")
     before = read_patiently(partial(scrape_target, run.target, folder / "metrics-before"), say, settling)
     _load(command, folder, run.scenario, rate, say)
-    requests = read_records(output / RECORDS_FILE)
+    requests = read_records(output / RECORDS_FILE, workload)
     delta = _counted(run.target, requests, before, folder, say, settling)
     summary = summarize(run.scenario, rate, requests)
     proof = prove_kv(run.target, requests, delta)
     if proof.tokens:
         nics = _nic_bytes(nics_before, _nics(run.target, folder / "nics-after"))
         proof.transport = judge(run.target, proof.transfers, proof.tokens.prefill_nodes, nics)
-    alike = count_alike(output / "inputs.json", run.scenario.prefix_hit_rate)
+    alike = count_alike(prompts, workload)
     findings = check_rate(run.scenario, summary, requests, proof, alike)
     return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=findings)
 

@@ -1,9 +1,10 @@
 """A run's directory: everything needed to read it again, repeat it, or finish it.
 
 results/<stack>/<time>-<id>/
-    run.json  target.json  scenario.json  priming.json  report.html
+    run.json  target.json  scenario.json  words.json  priming.json  report.html
     rates/<rate>/
-        command.json  aiperf.log  aiperf/…  metrics-before-<i>.prom  metrics-after-<i>.prom
+        workload.json  prompts.jsonl  command.json  aiperf.log  aiperf/…
+        metrics-before-<i>.prom  metrics-after-<i>.prom
         summary.json      written last and at once: a rate is finished exactly when it exists
     rates/<rate>.interrupted-<n>/   what a rate had when it was cut off
 """
@@ -28,6 +29,9 @@ from benchmarks.validity import Finding
 
 SUMMARY = "summary.json"
 PRIMING = "priming.json"
+WORDS = "words.json"
+WORKLOAD = "workload.json"
+PROMPTS = "prompts.jsonl"
 
 
 class RunInfo(BaseModel):
@@ -81,7 +85,7 @@ class RunDirectory:
 
     def results(self) -> list[RateResult]:
         """Results of all finished rates, lowest rate first."""
-        return [result for rate in self.scenario.rates if (result := self.finished(rate)) is not None]
+        return [result for rate in self.scenario.sweep if (result := self.finished(rate)) is not None]
 
     def priming(self) -> Priming | None:
         """How the service was woken before the last attempt; None when none has begun. Raises BenchmarkError."""
@@ -91,7 +95,7 @@ class RunDirectory:
     @property
     def complete(self) -> bool:
         """True when every rate is finished."""
-        return all((self.rate_folder(rate) / SUMMARY).exists() for rate in self.scenario.rates)
+        return all((self.rate_folder(rate) / SUMMARY).exists() for rate in self.scenario.sweep)
 
     def start_rate(self, rate: float) -> tuple[Path, int]:
         """A fresh folder for a rate, and which attempt this is; what an earlier one left is kept beside it."""

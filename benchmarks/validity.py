@@ -22,8 +22,7 @@ from benchmarks.transport import evenness
 # this many standard errors away from nothing (Welch's t; 3 is exceeded by chance once in 740 times).
 GROWTH = 0.25
 SIGMAS = 3.0
-# Prompts that begin alike may be answered from the prefix cache; AIPerf draws them from one text, so that two of a
-# thousand may start at the same place by chance.
+# Prompts that go on alike may be answered from the prefix cache. By chance none of ours do.
 ALIKE = 0.01
 
 
@@ -38,14 +37,14 @@ class Finding(BaseModel):
 def check_rate(
     scenario: Scenario, summary: RateSummary, requests: Sequence[Request], proof: KvProof, alike: int
 ) -> list[Finding]:
-    """All checks of one rate. `alike` counts prompts whose beginning another prompt has too."""
+    """All checks of one rate. `alike` counts prompts that go on like another one after what they are meant to share."""
     return [
         _sent(scenario, summary),
         _answers(summary),
         _offered(summary),
         _samples(scenario, summary),
         _warmup(scenario, summary),
-        _queue(scenario, requests[summary.warmup_requests :]),
+        _queue(requests[summary.warmup_requests :]),
         _prompts(summary, requests, alike),
         *_kv(proof),
         *_path(proof),
@@ -128,8 +127,8 @@ def _warmup(scenario: Scenario, summary: RateSummary) -> Finding:
     return _finding("warm-up", "ok" if scenario.warmup_s >= mean_s else "fault", sentence)
 
 
-def _queue(scenario: Scenario, measured: Sequence[Request]) -> Finding:
-    values = [r.e2e_ms for r in measured if r.fault(scenario.osl) is None and r.e2e_ms is not None]
+def _queue(measured: Sequence[Request]) -> Finding:
+    values = [r.e2e_ms for r in measured if r.fault() is None and r.e2e_ms is not None]
     third = len(values) // 3
     if third < 2:
         return _finding("queue", "fault", "too few complete answers to see whether a queue grows")
@@ -144,8 +143,12 @@ def _queue(scenario: Scenario, measured: Sequence[Request]) -> Finding:
 def _prompts(summary: RateSummary, requests: Sequence[Request], alike: int) -> Finding:
     repeated = len(requests) - len({request.prompt_id for request in requests})
     if repeated or alike > ALIKE * summary.requests_sent:
-        return _finding("prompts", "fault", f"{repeated} prompts sent twice, {alike} begin like another one")
-    return _finding("prompts", "ok", f"{summary.requests_sent} prompts, all different ({alike} begin like another one)")
+        return _finding("prompts", "fault", f"{repeated} prompts sent twice, {alike} go on like another one")
+    return _finding(
+        "prompts",
+        "ok",
+        f"{summary.requests_sent} prompts, all different where they should be ({alike} go on like another one)",
+    )
 
 
 def _kv(proof: KvProof) -> list[Finding]:

@@ -183,7 +183,7 @@ def _finish(run: RunDirectory, rate: float) -> None:
     folder, _ = run.start_rate(rate)
     total = run.scenario.warmup_requests(rate) + run.scenario.measured_requests(rate)
     times = [100.0 + number / rate for number in range(total)]
-    requests = [Request(t, t, t + 1, f"p{t}", 256, 32, 100.0, 1000.0, (30.0,), None) for t in times]
+    requests = [Request(t, t, t + 1, f"p{t}", 256, 32, 100.0, 1000.0, (30.0,), None, 32) for t in times]
     summary = summarize(run.scenario, rate, requests)
     kv = KvProof(verdict="not applicable", reasons=[], requests=total)
     (folder / "command.json").write_text('{"argv": ["aiperf"]}')

@@ -40,4 +40,6 @@ def _ask_one(url: str, number: int, length: int) -> Request:
         e2e_ms=(end - start) * 1000,
         gaps_ms=(),
         error=None,
+        asked=OSL,
+        planned_prompt=length,
     )

@@ -80,5 +80,7 @@ def request(number: int = 0, **changes: Any) -> Request:
         "e2e_ms": 80.0,
         "gaps_ms": (10.0,) * 7,
         "error": None,
+        "asked": 8,
+        "planned_prompt": 64,
     }
     return Request(**(values | changes))

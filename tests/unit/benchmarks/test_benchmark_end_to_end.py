@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 import yaml
@@ -21,11 +22,14 @@ from stand_in_server import Behaviour, standing_in
 from benchmarks import run as runner
 from benchmarks.metrics import Settling
 from benchmarks.own_commit import own_commit
-from benchmarks.run_directory import RunDirectory, open_run
+from benchmarks.prompt_text import Words, prompt
+from benchmarks.records import Request, read_records
+from benchmarks.run_directory import RateResult, RunDirectory, open_run
 from benchmarks.scenario import Scenario
 from benchmarks.target import Target
 from benchmarks.terminal import faults
 from benchmarks.transfer import together
+from benchmarks.workload import Workload, read_workload
 
 ROOT = Path(__file__).parents[3]
 QUICK = Settling(quiet_s=1.0, confirm_s=1.0, limit_s=5, poll_s=0.1)
@@ -138,8 +142,8 @@ def test_every_rate_is_proven_and_counted(story: Story) -> None:
 def test_no_prompt_is_sent_twice_not_even_after_an_interruption(story: Story) -> None:
     finished = sum(result.kv.requests for result in story.run.results())
     assert len(story.prompts) > finished  # some were sent before the interruption
-    # AIPerf cuts prompts out of one text, where two may begin at the same place by chance (once in hundreds of runs).
-    assert len(story.prompts) - len(set(story.prompts)) <= 1
+    assert len(set(story.prompts)) == len(story.prompts)
+    assert len({prompt[:16] for prompt in story.prompts}) == len(story.prompts)
 
 
 def test_a_service_that_lies_is_found_out(aiperf: str, tokenizer_folder: Path, tmp_path: Path) -> None:
@@ -159,3 +163,73 @@ def test_a_service_that_lies_is_found_out(aiperf: str, tokenizer_folder: Path, t
     # Half of each prompt is a prefix that all share: 32 of 64 tokens, which are bytes here.
     assert len({str(body["prompt"])[:32] for body in bodies}) == 1
     assert len({str(body["prompt"])[:64] for body in bodies}) == len(bodies)
+
+
+@dataclass
+class Measured:
+    """The one rate of a run: what was planned, AIPerf's records in the order in which they were due, what arrived."""
+
+    result: RateResult
+    words: Words
+    workload: Workload
+    records: list[Request]
+    bodies: list[dict[str, Any]]
+
+
+def measured(scenario: Scenario, aiperf: str, tokenizer_folder: Path, results: Path) -> Measured:
+    """Run a scenario of one rate against a good service."""
+    with standing_in() as service:
+        target = Target.model_validate(target_data(service.url, tokenizer=str(tokenizer_folder)))
+        run = runner.prepare(target, scenario, results, aiperf, resume=False)
+        [result] = runner.execute(run, aiperf, lambda _: None, QUICK)
+        folder = run.rate_folder(result.rate)
+        workload = read_workload(folder / "workload.json")
+        records = read_records(folder / "aiperf" / "profile_export.jsonl", workload)
+        words = Words.model_validate_json((run.path / "words.json").read_bytes())
+        return Measured(result, words, workload, sorted(records, key=lambda record: record.due_s), service.bodies)
+
+
+def test_what_arrives_is_what_was_planned(aiperf: str, tokenizer_folder: Path, tmp_path: Path) -> None:
+    """Lengths of prompts and answers, order, identities, shared blocks, and independent arrivals at the rate."""
+    isl = {"lognormal": {"mean": 300, "sigma": 0.7, "lowest": 40, "highest": 900}}
+    osl = {"lognormal": {"mean": 10, "sigma": 0.5, "lowest": 3, "highest": 30}}
+    data = scenario_data(isl=isl, osl=osl, prefix_hit_rate=0.4, rates=[30], window_s=10)
+    seen = measured(Scenario.model_validate(data), aiperf, tokenizer_folder, tmp_path)
+    workload, records = seen.workload, seen.records
+    assert [record.prompt_id for record in records] == [planned.id for planned in workload.requests]
+    assert [record.prompt_tokens for record in records] == [planned.isl for planned in workload.requests]
+    assert [record.output_tokens for record in records] == [planned.osl for planned in workload.requests]
+    assert len({planned.isl for planned in workload.requests}) > 50
+    assert seen.result.summary.good == seen.result.summary.measured
+    asked = {(len(str(body["prompt"])), body["max_tokens"]) for body in seen.bodies}
+    assert asked == {(planned.isl, planned.osl) for planned in workload.requests}
+    texts = [prompt(planned, workload.block_size, seen.words, seen.result.seed) for planned in workload.requests]
+    assert sorted(texts) == sorted(str(body["prompt"]) for body in seen.bodies)
+    assert workload.hit_rate(16, after=20) == pytest.approx(0.4, abs=0.01)
+    # The gaps of Poisson arrivals are exponential: their spread is their mean, which that of even ones is far from.
+    gaps = np.diff([record.due_s for record in records])
+    assert gaps.mean() == pytest.approx(1 / 30, rel=0.25)
+    assert 0.75 < gaps.std() / gaps.mean() < 1.3
+
+
+def test_a_trace_is_replayed_at_the_offered_rate(aiperf: str, tokenizer_folder: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    # Bursts of four requests, a second apart as recorded, which share a block of 512 tokens.
+    lines = [
+        {"timestamp": 1000 * (n // 4), "input_length": 520 + n, "output_length": 3 + n % 5, "hash_ids": [0, n + 1]}
+        for n in range(40)
+    ]
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    data = scenario_data(isl=None, osl=None, trace=str(trace), arrivals="trace", rates=[16], min_requests=40)
+    seen = measured(Scenario.model_validate(data), aiperf, tokenizer_folder, tmp_path / "results")
+    workload, records = seen.workload, seen.records
+    assert [(record.prompt_tokens, record.output_tokens) for record in records] == [
+        (planned.isl, planned.osl) for planned in workload.requests
+    ]
+    assert [planned.shared for planned in workload.requests[:40]] == [0, *[512] * 39]
+    start = records[0].due_s
+    late = [
+        record.due_s - start - (planned.at_s or 0) for record, planned in zip(records, workload.requests, strict=True)
+    ]
+    assert max(map(abs, late)) < 0.1
+    assert seen.result.summary.good == seen.result.summary.measured

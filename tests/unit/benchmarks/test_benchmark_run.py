@@ -13,6 +13,7 @@ from benchmarks import run as runner
 from benchmarks.errors import BenchmarkError
 from benchmarks.metrics import Counters, Settling
 from benchmarks.priming import Priming
+from benchmarks.prompt_text import Words
 from benchmarks.run_directory import RunDirectory
 from benchmarks.scenario import Scenario
 from benchmarks.target import Target
@@ -23,6 +24,7 @@ def run(target: Target, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.
     """A run that is ready to start, of a benchmark that takes itself for commit `abc-dirty`."""
     monkeypatch.setattr(runner, "find_aiperf", lambda name: name)
     monkeypatch.setattr(runner, "aiperf_version", lambda _: "0")
+    monkeypatch.setattr(runner, "find_words", lambda *_: Words(words=[" a", " b"], overhead=0))
     monkeypatch.setattr(runner, "own_commit", lambda: "abc-dirty")
     monkeypatch.setattr(runner, "prime", lambda *_: Priming(seconds=[0.1], awake=True))
     return runner.prepare(target, scenario, tmp_path, "aiperf", resume=False)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stand_in_data import request, scenario_data
+from stand_in_data import request
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.records import read_records
 from benchmarks.scenario import Scenario
 from benchmarks.summary import describe, samples_needed, summarize
+from benchmarks.workload import Planned, Workload
 
 # One request a second: half a second of warm-up is one request, 30 are measured.
 RATE = 1.0
@@ -79,7 +80,13 @@ def record(**metrics: Any) -> dict[str, Any]:
     return {"metadata": meta, "metrics": {name: {"value": value, "unit": ""} for name, value in metrics.items()}}
 
 
-def test_records_of_aiperf_are_read(tmp_path: Path, scenario: Scenario) -> None:
+def plan(osl: int) -> Workload:
+    """What was planned for the one request of `record`."""
+    planned = Planned(id="session_000001", isl=70, osl=osl, blocks=[1, 2, 3, 4, 5])
+    return Workload(block_size=16, unsettled=0, requests=[planned])
+
+
+def test_records_of_aiperf_are_read(tmp_path: Path) -> None:
     good = record(
         time_to_first_token=7.7,
         request_latency=27.5,
@@ -92,8 +99,18 @@ def test_records_of_aiperf_are_read(tmp_path: Path, scenario: Scenario) -> None:
     empty = record(error_isl=64) | {"error": {"type": "InvalidInferenceResultError", "message": "no content"}}
     file = tmp_path / "profile_export.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in (good, broken_off, empty)), encoding="utf-8")
-    faults = [item.fault(Scenario.model_validate(scenario_data()).osl) for item in read_records(file)]
-    assert faults == [None, "broken off or empty", "failed"]
+    requests = read_records(file, plan(8))
+    assert [item.fault() for item in requests] == [None, "broken off or empty", "failed"]
+    assert (requests[0].asked, requests[0].planned_prompt, requests[0].prompt_tokens) == (8, 70, 64)
+
+
+def test_an_answer_is_held_against_what_it_was_asked_for(tmp_path: Path) -> None:
+    line = record(time_to_first_token=7.7, request_latency=27.5, usage_prompt_tokens=64, usage_completion_tokens=8)
+    file = tmp_path / "profile_export.jsonl"
+    file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert read_records(file, plan(9))[0].fault() == "shorter than asked"
+    with pytest.raises(BenchmarkError, match="line 1: a request that was not planned"):
+        read_records(file, Workload(block_size=16, unsettled=0, requests=[]))
 
 
 @pytest.mark.parametrize(("text", "said"), [("", "wrote no record"), ('{"metadata": {"x"', "line 1: not a record")])
@@ -101,6 +118,6 @@ def test_damaged_records_are_one_line(tmp_path: Path, text: str, said: str) -> N
     file = tmp_path / "profile_export.jsonl"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BenchmarkError, match=said):
-        read_records(file)
+        read_records(file, plan(8))
     with pytest.raises(BenchmarkError, match="left no records"):
-        read_records(tmp_path / "missing.jsonl")
+        read_records(tmp_path / "missing.jsonl", plan(8))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -11,7 +9,6 @@ from stand_in_data import request, scenario_data, target_data
 
 from benchmarks.evidence import KvProof
 from benchmarks.priming import Priming
-from benchmarks.prompts import count_alike
 from benchmarks.records import Request
 from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
@@ -66,7 +63,7 @@ def test_a_queue_that_grows() -> None:
 def test_repeated_prompts() -> None:
     repeated = [request(n, prompt_id="always the same") for n in range(31)]
     assert "30 prompts sent twice" in faults(repeated)["prompts"]
-    assert "31 begin like another" in faults(GOOD, alike=31)["prompts"]
+    assert "31 go on like another" in faults(GOOD, alike=31)["prompts"]
 
 
 def test_a_failed_kv_proof_and_foreign_traffic() -> None:
@@ -103,13 +100,3 @@ def test_a_fixed_seed_is_stated() -> None:
     target = Target.model_validate(target_data("http://127.0.0.1:1"))
     findings = check_run(target, Scenario.model_validate(scenario_data(seed=3)), AWAKE, {})
     assert any(finding.id == "seed" and finding.outcome == "note" for finding in findings)
-
-
-def test_prompts_that_begin_alike_are_counted(tmp_path: Path) -> None:
-    shared = "the same system prompt for everybody. "
-    tails = ["a" * 100, "b" * 100, "a" * 70 + "c" * 30]
-    file = tmp_path / "inputs.json"
-    sessions = [{"session_id": str(n), "payloads": [{"prompt": shared + tail}]} for n, tail in enumerate(tails)]
-    file.write_text(json.dumps({"data": sessions}), encoding="utf-8")
-    assert count_alike(file, prefix_hit_rate=0.3) == 2
-    assert count_alike(file, prefix_hit_rate=0) == 2
