@@ -45,17 +45,17 @@ rehearse-shell: tools ## A shell beside a simulated Kubernetes cluster: pulumi, 
 stacks: tools ## Register every shipped stack in the current Pulumi backend (a local one if none is chosen)
 	@$(BOOTSTRAP) -m tools.stacks
 
-benchmark: tools ## Measure the selected stack (STACK=name another, RESUME=1 goes on, SCENARIO=, RATES=)
+benchmark: tools ## Measure the selected stack (STACK=, RESUME=1 goes on, SCENARIO=, SCENARIOS=file, RATES=)
 	@$(ENTER)
 	$(MEASURE) benchmark $(ON_STACK) $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario="$(SCENARIO)") \
-		$(if $(RATES),--rates="$(RATES)")
+		$(if $(SCENARIOS),--scenarios="$(SCENARIOS)") $(if $(RATES),--rates="$(RATES)")
 
 results: tools ## Copy the runs of a stack on Kubernetes here; follow the one that is being measured (STACK=)
 	@$(ENTER)
 	$(MEASURE) results $(ON_STACK)
 
-scenarios: tools ## List the benchmark scenarios
-	@.venv/bin/python -m benchmarks scenarios
+scenarios: tools ## List the benchmark scenarios (SCENARIOS=file those of another file)
+	@.venv/bin/python -m benchmarks scenarios $(if $(SCENARIOS),--scenarios="$(SCENARIOS)")
 
 ##@ Images
 .PHONY: images image-digests

@@ -17,17 +17,22 @@ from infra.benchmark_job.outputs import read_outputs
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 console = Console()
 Results = Annotated[Path, typer.Option(help="Folder that runs are kept in.")]
+ScenariosFile = Annotated[
+    Path | None, typer.Option("--scenarios", help="File of your own that the scenario is read from.")
+]
 
 
 @app.command()
 def run(
     scenario: Annotated[str | None, typer.Option(help="Scenario to run instead of the stack's.")] = None,
     rates: Annotated[str | None, typer.Option(help="Rates in req/s instead of the scenario's, e.g. 0.5,1.")] = None,
+    scenarios_file: ScenariosFile = None,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the latest unfinished run of this stack.")] = False,
     results: Results = Path("results"),
 ) -> None:
     """Start a benchmark as a Job, follow it, and copy its results here."""
-    raise typer.Exit(measure.run(read_outputs(sys.stdin.read()), results, console, scenario, rates, resume))
+    choice = measure.Choice(scenario, rates, resume, scenarios_file)
+    raise typer.Exit(measure.run(read_outputs(sys.stdin.read()), results, console, choice))
 
 
 @app.command()

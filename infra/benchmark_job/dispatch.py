@@ -16,7 +16,7 @@ import typer
 
 from benchmarks.errors import BenchmarkError
 from infra.benchmark_job import measure
-from infra.benchmark_job.__main__ import Results, console, main
+from infra.benchmark_job.__main__ import Results, ScenariosFile, console, main
 from infra.benchmark_job.outputs import Outputs, read_outputs
 from tools.toolchain import environments
 from tools.toolchain.errors import ToolchainError
@@ -34,15 +34,16 @@ def benchmark(
     stack: Stack = None,
     scenario: Annotated[str | None, typer.Option(help="Scenario to run instead of the stack's.")] = None,
     rates: Annotated[str | None, typer.Option(help="Rates in req/s instead of the scenario's, e.g. 0.5,1.")] = None,
+    scenarios_file: ScenariosFile = None,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the latest unfinished run of this stack.")] = False,
     results: Results = Path("results"),
 ) -> None:
     """Measure a stack."""
+    choice = measure.Choice(scenario, rates, resume, scenarios_file)
     outputs = _outputs(stack)
     if "benchmark_job" in outputs:
-        raise typer.Exit(measure.run(_with_secrets(stack), results, console, scenario, rates, resume))
-    options = measure.run_options(scenario, rates, resume)
-    _measure_here(json.dumps(outputs["benchmark"]), ["--results", str(results), *options])
+        raise typer.Exit(measure.run(_with_secrets(stack), results, console, choice))
+    _measure_here(json.dumps(outputs["benchmark"]), ["--results", str(results), *choice.options])
 
 
 @app.command()

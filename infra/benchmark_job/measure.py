@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.preflight import check_results_folder
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario import SCENARIOS_FILE, Scenario, find_scenario
 from benchmarks.terminal import faults, print_summary
 from infra.benchmark_job.copy_runs import copy_runs
 from infra.benchmark_job.deadline import deadline_seconds
@@ -26,18 +27,52 @@ class Interrupted(Exception):
     """Ctrl-C, with what it leaves behind, in one line."""
 
 
-def run(
-    outputs: Outputs, results: Path, console: Console, scenario: str | None, rates: str | None, resume: bool
-) -> int:
+@dataclass(frozen=True)
+class Choice:
+    """What the user asked for: a scenario and rates other than the stack's, a scenarios file of their own."""
+
+    scenario: str | None = None
+    rates: str | None = None
+    resume: bool = False
+    scenarios_file: Path | None = None
+
+    def find(self, default: str) -> Scenario:
+        """The scenario chosen, or `default`, at the rates chosen. Raises BenchmarkError."""
+        return find_scenario(self.scenario or default, self.scenarios_file or SCENARIOS_FILE).at(self.rates)
+
+    @property
+    def options(self) -> list[str]:
+        """The same choice on the command line of `python -m benchmarks run` on this machine."""
+        file = ["--scenarios", str(self.scenarios_file)] if self.scenarios_file else []
+        name = ["--scenario", self.scenario] if self.scenario else []
+        return [*file, *name, *self._rates_and_resume]
+
+    def options_elsewhere(self, chosen: Scenario) -> list[str]:
+        """The same where this machine's files are not. Raises BenchmarkError when the scenario needs one of them."""
+        if self.scenarios_file is None:
+            return self.options
+        if chosen.trace is not None:
+            raise BenchmarkError(
+                f"scenario {chosen.name} reads the trace {chosen.trace.file}, which a Job in the cluster does not see; "
+                "describe its lengths with lognormal, or build it into the benchmark's image with a scenario there"
+            )
+        return ["--scenario-json", chosen.model_dump_json(exclude_defaults=True), *self._rates_and_resume]
+
+    @property
+    def _rates_and_resume(self) -> list[str]:
+        return [*(["--rates", self.rates] if self.rates else []), *(["--resume"] if self.resume else [])]
+
+
+def run(outputs: Outputs, results: Path, console: Console, choice: Choice) -> int:
     """Start a benchmark and see it to its end; its exit code. Raises BenchmarkError, ResourceError, Interrupted."""
     check_results_folder(results)
-    # So that a wrong name or rate is found here and not by a pod.
-    find_scenario(scenario or outputs.benchmark_job.scenario).at(rates)
+    # So that a wrong name, rate or file is found here and not by a pod.
+    choice.options_elsewhere(choice.find(outputs.benchmark_job.scenario))
     jobs = Jobs(KubeApi(outputs.cluster), outputs.benchmark_job)
     cronjob = jobs.template()
     jobs.check_service()
-    chosen = find_scenario(scenario or jobs.deployed_scenario()).at(rates)
-    job = jobs.start(cronjob, run_options(scenario, rates, resume), deadline_seconds(chosen))
+    chosen = choice.find(choice.scenario or jobs.deployed_scenario())
+    job = jobs.start(cronjob, choice.options_elsewhere(chosen), deadline_seconds(chosen))
     return _see_to_its_end(jobs, cronjob, job, results, console)
 
 
@@ -106,7 +141,7 @@ def _exit_code(name: str, outcome: Outcome | None, run: RunDirectory | None) -> 
     if outcome is not None and outcome.code in (USABLE, UNUSABLE):
         return outcome.code
     if outcome is not None:
-        done = f"; {len(run.results())} of {len(run.scenario.rates)} rates kept, RESUME=1 goes on" if run else ""
+        done = f"; {len(run.results())} of {len(run.scenario.sweep)} rates kept, RESUME=1 goes on" if run else ""
         raise JobFailed(f"{name} ended{_with(outcome)}{done}", outcome.code or TO_PUT_RIGHT)
     if run is None:
         raise BenchmarkError("this stack has no run yet; start one with `make benchmark`")
@@ -134,14 +169,6 @@ def _open(path: Path) -> RunDirectory | None:
         return open_run(path)
     except BenchmarkError:
         return None
-
-
-def run_options(scenario: str | None, rates: str | None, resume: bool) -> list[str]:
-    """The same choice on the command line of `python -m benchmarks run`."""
-    named = [
-        word for option, value in (("--scenario", scenario), ("--rates", rates)) if value for word in (option, value)
-    ]
-    return [*named, *(["--resume"] if resume else [])]
 
 
 @contextmanager

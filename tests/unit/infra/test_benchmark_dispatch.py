@@ -86,6 +86,34 @@ def test_a_name_that_begins_with_a_dash_is_a_name(tmp_path: Path) -> None:
         assert f'dispatch {target} --stack="-h" --results="results"' in made.stdout, made.stdout
 
 
+def test_a_scenarios_file_of_ones_own_is_named_to_make() -> None:
+    made = subprocess.run(
+        ["make", "-n", "benchmark", "SCENARIOS=my own.yaml", "SCENARIO=mine"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert '--scenario="mine" --scenarios="my own.yaml"' in " ".join(made.stdout.replace("\\\n", "").split()), (
+        made.stdout
+    )
+
+
+def test_a_scenarios_file_reaches_the_benchmark(make: Make) -> None:
+    target = {
+        "stack": "x", "url": "http://127.0.0.1:9", "model": "m", "tokenizer": "t", "scenario": "mine", "kv": None,
+        "versions": {}, "commit": "",
+        "deployment": {
+            "kind": "aggregated", "topology": "agg-1", "platform": "cpu", "prefill": 0, "decode": 0, "aggregated": 1,
+            "gpus": 0, "dummy_weights": True, "engine": {},
+        },
+    }  # fmt: skip
+    done = make({"benchmark": target}, "benchmark", "--scenarios", "/nowhere/mine.yaml")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: cannot read scenarios from /nowhere/mine.yaml")
+
+
 def test_the_name_reaches_pulumi(make: Make) -> None:
     done = make(None, "benchmark", "--stack=-h")
     assert done.returncode == 1
