@@ -10,7 +10,7 @@ import pytest
 import yaml
 from serving_command import Render
 
-from benchmarks.scenario import load_scenarios
+from benchmarks.scenario import Scenario, load_scenarios
 from serving.serve_config import serve_config
 from serving.stack_files import load_stack, stack_names
 
@@ -29,6 +29,7 @@ def test_the_promised_stacks_ship() -> None:
     promised = {
         *("pd-1p1d", "pd-2p1d", "pd-1p2d", "pd-1p3d", "pd-2p2d", "agg-2", "agg-3", "agg-4"),
         *("deepseek-pd-1p1d", "deepseek-agg-2", "local-pd-1p1d", "local-agg-2"),
+        *("cache-pd-1p2d", "cache-agg-3"),
     }
     assert promised <= set(STACKS)
 
@@ -73,9 +74,28 @@ def test_scenario_exists(name: str) -> None:
 @pytest.mark.parametrize("name", STACKS)
 def test_engine_can_hold_the_scenario(name: str) -> None:
     stack = load_stack(name)
-    scenario = load_scenarios()[stack.scenario]
+    mine = {stack.scenario, *(scenario.name for scenario in load_scenarios().values() if name in scenario.stacks)}
     for config in llm_configs(name):
-        assert config["engine_kwargs"]["max_model_len"] >= scenario.isl + scenario.osl
+        for scenario in mine:
+            assert config["engine_kwargs"]["max_model_len"] >= sum(load_scenarios()[scenario].longest)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_prompts_that_share_a_prefix_meet_a_prefix_cache(name: str) -> None:
+    stack = load_stack(name)
+    named = [scenario for scenario in load_scenarios().values() if name in scenario.stacks]
+    assert stack.scenario in {scenario.name for scenario in named}
+    for config in llm_configs(name):
+        shares = {scenario.prefix_hit_rate > 0 for scenario in named}
+        assert shares == {config["engine_kwargs"]["enable_prefix_caching"]}
+
+
+@pytest.mark.parametrize("scenario", load_scenarios().values(), ids=lambda scenario: scenario.name)
+def test_a_scenario_compares_both_ways_of_one_model_on_as_many_gpus(scenario: Scenario) -> None:
+    stacks = [load_stack(name) for name in scenario.stacks]
+    assert len({stack.model for stack in stacks}) == 1
+    ways = [{s.gpus for s in stacks if s.topology_.disaggregated is way} for way in (True, False)]
+    assert ways[0] == ways[1]
 
 
 @pytest.mark.parametrize("name", NAMED_AFTER_TOPOLOGY)
