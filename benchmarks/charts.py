@@ -1,31 +1,21 @@
-"""The charts of reports and figures: what they say as values, drawn by Vega-Lite (Altair) into SVG without a network.
-
-Colours are CSS variables with a fallback, so that one drawing serves a light page, a dark one, and a file of its own.
-"""
+"""Charts of lines over the request rate, with intervals and the lines of an SLO."""
 
 from __future__ import annotations
 
-import csv
-import io
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
-from urllib.parse import quote
 
 import altair as alt
 
-from benchmarks.svg import COLOURS, SERIES, finish, with_title
+from benchmarks.drawn import WIDTH, Drawn, configured, inline
+from benchmarks.svg import COLOURS, SERIES
 
-# One unit is one CSS pixel where the chart's column is this wide; the drawing scales with its column.
-WIDTH, HEIGHT = 372, 250
+_HEIGHT = 250
 # An SLO line further above the data than this would press the data flat, and is put into words instead.
 HEADROOM = 3.0
 _LABEL_GAP = 14  # between the names of two lines, in units
 _LONG_MS = 10_000
-_LETTER = 6.6  # width of one in a line's name, on average
-_ROW = 46  # of a bar chart: a group of bars and the space to the next
 
 
 @dataclass(frozen=True)
@@ -46,55 +36,6 @@ class Series:
     points: Sequence[Point]
     colour: int | None = None
     dashed: bool = False
-
-
-class Drawn(ABC):
-    """A chart that can be drawn, and downloaded as a table. `below` stands under the title where it is a file."""
-
-    title: str
-    below: str
-
-    @abstractmethod
-    def specification(self) -> Any:
-        """The Vega-Lite chart."""
-
-    @abstractmethod
-    def rows(self) -> list[dict[str, Any]]:
-        """What is drawn, as a table: one dictionary a line, all with the same keys."""
-
-    @property
-    def beyond(self) -> list[str]:
-        """What lies too far out to be drawn, in words."""
-        return []
-
-    @cached_property
-    def svg(self) -> str:
-        """An <svg> element for a page that defines the colours."""
-        return finish(_rendered(self.specification()), self.title)
-
-    @cached_property
-    def file(self) -> str:
-        """The same as a file of its own: light, with its title."""
-        return with_title(self.svg, self.title, self.below)
-
-    @cached_property
-    def csv(self) -> str:
-        """The table as CSV with a heading."""
-        rows, text = self.rows(), io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]) if rows else ["nothing measured"], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
-
-    @property
-    def csv_link(self) -> str:
-        """The table as the address of a link."""
-        return "data:text/csv;charset=utf-8," + quote(self.csv)
-
-    @property
-    def name(self) -> str:
-        """The title as a file name without ending."""
-        return "-".join("".join(c if c.isalnum() else " " for c in self.title.lower()).split())
 
 
 @dataclass(frozen=True)
@@ -140,87 +81,15 @@ class Chart(Drawn):
         for label, value in bounds:
             layers += _bound(label, value, top)
         if self.diagonal:
-            ends = _data([{"x": 0, "y": 0}, {"x": min(right, top), "y": min(right, top)}])
+            ends = inline([{"x": 0, "y": 0}, {"x": min(right, top), "y": min(right, top)}])
             layers.append(ends.mark_line(color=COLOURS["soft"], strokeDash=[2, 4], strokeWidth=1.2).encode(x=x, y=y))
         ends = {line.name: line.points[-1].y for line in self.series if line.points}
-        heights = spread(ends, _LABEL_GAP * top / (HEIGHT - 60))
+        heights = spread(ends, _LABEL_GAP * top / (_HEIGHT - 60))
         for number, line in enumerate(self.series):
             if line.points:
                 colour = SERIES[(number if line.colour is None else line.colour) % len(SERIES)]
                 layers += _line(line, self.unit, colour, heights[line.name], x, y)
-        return _configured(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT), names=heights)
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One bar of a row. `high`: up to where the truth may lie, where that is known; `text` stands at its end."""
-
-    row: str
-    group: str
-    value: float
-    text: str
-    high: float | None = None
-
-
-@dataclass(frozen=True)
-class Bars(Drawn):
-    """Rows of horizontal bars, one for each group that was measured, in the order given.
-
-    A `|` in a row's name breaks its line.
-    """
-
-    title: str
-    unit: str
-    groups: Sequence[str]
-    bars: Sequence[Bar]
-    below: str = ""
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [
-            {"row": bar.row.replace("|", ", "), "group": bar.group, self.unit: bar.value, "up_to": bar.high}
-            for bar in self.bars
-        ]
-
-    def specification(self) -> Any:
-        names = list(dict.fromkeys(bar.row for bar in self.bars))
-        reach = max((bar.high or bar.value for bar in self.bars), default=1.0) or 1.0
-        values = [
-            {
-                "row": bar.row,
-                "group": bar.group,
-                "value": bar.value,
-                "high": bar.high if bar.high is not None else bar.value,
-                "text": bar.text,
-                "hint": f"{bar.row.replace('|', ', ')}, {bar.group}: {bar.text}",
-            }
-            for bar in self.bars
-        ]
-        row = alt.Y(
-            "row:N",
-            sort=names,
-            title=None,
-            axis=alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=170, domain=False),
-        )
-        offset = alt.YOffset("group:N", sort=list(self.groups), scale=alt.Scale(paddingInner=0.2))
-        colour = alt.Color(
-            "group:N",
-            sort=list(self.groups),
-            scale=alt.Scale(domain=list(self.groups), range=list(SERIES[: len(self.groups)])),
-            legend=alt.Legend(title=None, orient="top", symbolType="square", symbolOpacity=1),
-        )
-        # Not stacked: stacked bars with round ends need clip paths, whose names would meet in a page of many charts.
-        width = alt.X("value:Q", title=self.unit, stack=None, scale=alt.Scale(domain=[0, reach * 1.25], nice=False))
-        base = _data(values)
-        layers = [
-            base.mark_bar(cornerRadiusEnd=2).encode(y=row, yOffset=offset, x=width, color=colour, description="hint:N"),
-            base.mark_bar(opacity=0.25, cornerRadiusEnd=2).encode(
-                y=row, yOffset=offset, x=alt.X("value:Q", stack=None), x2="high:Q", color=colour, description="hint:N"
-            ),
-            base.mark_text(align="left", dx=5, color=COLOURS["ink"]).encode(
-                y=row, yOffset=offset, x=alt.X("high:Q"), text="text:N"
-            ),
-        ]
-        return _configured(alt.layer(*layers).properties(width=WIDTH, height=max(1, len(names)) * _ROW + 70))
+        return configured(alt.layer(*layers).properties(width=WIDTH, height=_HEIGHT), names=heights)
 
 
 def latency_chart(
@@ -253,9 +122,9 @@ def _line(line: Series, unit: str, colour: str, label_at: float, x: alt.X, y: al
     values = [
         {"x": p.x, "y": p.y, "low": p.low, "high": p.high, "hint": _hint(line.name, unit, p)} for p in line.points
     ]
-    data = _data(values)
-    sure = _data([value for value in values if value["low"] is not None])
-    end = _data([{"x": line.points[-1].x, "y": label_at, "text": line.name}])
+    data = inline(values)
+    sure = inline([value for value in values if value["low"] is not None])
+    end = inline([{"x": line.points[-1].x, "y": label_at, "text": line.name}])
     return [
         sure.mark_rule(color=colour, opacity=0.28, strokeWidth=7, strokeCap="round").encode(
             x=x, y=alt.Y("low:Q"), y2="high:Q"
@@ -270,7 +139,7 @@ def _line(line: Series, unit: str, colour: str, label_at: float, x: alt.X, y: al
 
 def _bound(label: str, value: float, top: float) -> list[Any]:
     """The SLO's line, its name, and a tint over what misses it."""
-    data = _data([{"y": value, "top": top, "text": label}])
+    data = inline([{"y": value, "top": top, "text": label}])
     at = alt.Y("y:Q")
     return [
         data.mark_rect(color=COLOURS["fault"], opacity=0.07).encode(y=at, y2="top:Q"),
@@ -284,36 +153,3 @@ def _bound(label: str, value: float, top: float) -> list[Any]:
 def _hint(name: str, unit: str, point: Point) -> str:
     interval = f" [{point.low:.4g} to {point.high:.4g}]" if point.low is not None and point.high is not None else ""
     return f"{name} at {point.x:g} req/s: {point.y:.4g} {unit}{interval}"
-
-
-def _data(values: list[dict[str, Any]]) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=values))
-
-
-def _configured(chart: Any, names: Collection[str] = ()) -> Any:
-    """With this repository's looks, and room on the right for `names` at the ends of lines."""
-    room = 12 + _LETTER * max(map(len, names), default=0)
-    text: dict[str, Any] = {"labelFontSize": 11.5, "titleFontSize": 11.5, "titleFontWeight": "normal"}
-    colours = {"labelColor": COLOURS["soft"], "titleColor": COLOURS["soft"]}
-    return (
-        chart.configure(
-            font="Liberation Sans, Arial, sans-serif",
-            autosize=alt.AutoSizeParams(type="fit", contains="padding"),
-            padding=alt.Padding(left=4, top=6, right=room, bottom=4),
-            background="transparent",
-        )
-        .configure_view(stroke=None)
-        .configure_text(fontSize=11.5)
-        .configure_axis(
-            gridColor=COLOURS["line"], domainColor=COLOURS["soft"], tickColor=COLOURS["soft"], **text, **colours
-        )
-        .configure_axisX(grid=False, tickCount=6, format=",~f")
-        .configure_axisY(ticks=False, domain=False, tickCount=5, labelPadding=6)
-        .configure_legend(labelColor=COLOURS["ink"], labelFontSize=11.5)
-    )
-
-
-def _rendered(chart: Any) -> str:
-    text = io.StringIO()
-    chart.save(text, format="svg")
-    return text.getvalue()

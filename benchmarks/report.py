@@ -101,7 +101,7 @@ def tiles(said: RunSummary) -> list[Tile]:
             Tile(
                 f"{held.slo.metric.upper()} {held.slo.statistic} at {result.rate:g} req/s",
                 f"{milliseconds(held.measured_ms)} ms",
-                f"{interval}SLO ≤ {held.slo.bound:g} {held.slo.unit}",
+                f"{interval}SLO\N{NBSP}≤\N{NBSP}{held.slo.bound:g}\N{NBSP}{held.slo.unit}",
                 {True: "ok", False: "fault", None: "note"}[held.met],
             )
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.charts import Bar, Bars, Chart, Drawn, Series, latency_chart
+from benchmarks.bars import Bar, Bars
+from benchmarks.charts import Chart, Series, latency_chart
+from benchmarks.drawn import Drawn
 from benchmarks.errors import BenchmarkError
 from benchmarks.figures.measured import Found, Pool, find_runs
 from benchmarks.figures.post import AGGREGATED, FIGURES, PD, AtOneRate, Figure, HighestRates, Latencies, Need, Panel

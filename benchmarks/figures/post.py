@@ -123,7 +123,7 @@ FIGURES = (
     Figure(
         1,
         "Highest rate under an SLO, six scenarios",
-        "The post bounds mean TPOT alone. Its rates are those of bursts of 50 requests; these are of steady windows.",
+        "The post bounds mean TPOT alone. Its rates are bursts of 50 or 100 requests; these are steady windows.",
         (
             HighestRates("1a", "Under the scenarios' own SLO", _SIX),
             HighestRates("1b", "Under the post's SLO: mean TPOT", _SIX, _POST_SLO),

@@ -7,7 +7,8 @@ import io
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from benchmarks.charts import Bar, Bars, Chart, Point, Series, latency_chart, spread
+from benchmarks.bars import Bar, Bars
+from benchmarks.charts import Chart, Point, Series, latency_chart, spread
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHART = Chart(

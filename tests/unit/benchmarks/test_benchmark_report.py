@@ -221,7 +221,7 @@ def test_how_sure_each_latency_is_stands_below_it(run: RunDirectory) -> None:
     file.write_text(json.dumps(data), encoding="utf-8")
     text = write_report(run).read_text(encoding="utf-8")
     assert "p90 8.25 to 12.5" in _Page(text).shown
-    assert "8.25 to 12.5; SLO" in _Page(text).shown
+    assert "8.25 to 12.5; SLO\N{NBSP}≤\N{NBSP}2\N{NBSP}s" in _Page(text).shown
     assert "p90 at 1 req/s: 10 milliseconds [8.25 to 12.5]</title>" in text
 
 
