@@ -8,11 +8,10 @@ from typing import Any
 
 import altair as alt
 
-from benchmarks.drawn import LETTER, WIDTH, Drawn, configured, inline
+from benchmarks.drawn import WIDTH, Drawn, configured, inline
 from benchmarks.svg import COLOURS, SERIES
 
 _ROW = 46  # height of a row of bars and the space to the next
-_PLOT = 230  # width that the names of rows leave, at least
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,6 @@ class Bars(Drawn):
     def specification(self) -> Any:
         names = list(dict.fromkeys(bar.row for bar in self.bars))
         reach = max((bar.high or bar.value for bar in self.bars), default=1.0) or 1.0
-        longest = max((len(bar.text) for bar in self.bars), default=0)
-        room = _PLOT / (_PLOT - LETTER * min(longest, 24))  # for the texts behind the bars
         values = [
             {
                 "row": bar.row,
@@ -75,7 +72,7 @@ class Bars(Drawn):
             legend=alt.Legend(title=None, orient="top", symbolType="square", symbolOpacity=1),
         )
         # Not stacked: stacked bars with round ends need clip paths, whose names would meet in a page of many charts.
-        width = alt.X("value:Q", title=self.unit, stack=None, scale=alt.Scale(domain=[0, reach * room], nice=False))
+        width = alt.X("value:Q", title=self.unit, stack=None, scale=alt.Scale(domain=[0, reach * 1.02], nice=False))
         base = inline(values)
         layers = [
             base.mark_bar(cornerRadiusEnd=2).encode(y=row, yOffset=offset, x=width, color=colour, description="hint:N"),

@@ -89,7 +89,7 @@ class Chart(Drawn):
             if line.points:
                 colour = SERIES[(number if line.colour is None else line.colour) % len(SERIES)]
                 layers += _line(line, self.unit, colour, heights[line.name], x, y)
-        return configured(alt.layer(*layers).properties(width=WIDTH, height=_HEIGHT), names=heights)
+        return configured(alt.layer(*layers).properties(width=WIDTH, height=_HEIGHT))
 
 
 def latency_chart(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -19,7 +18,6 @@ from benchmarks.svg import COLOURS, finish, with_title
 
 # One unit is one CSS pixel where the chart's column is this wide; the drawing scales with its column.
 WIDTH = 372
-LETTER = 6.6  # width of one, on average
 
 
 class Drawn(ABC):
@@ -76,16 +74,15 @@ def inline(values: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=values))
 
 
-def configured(chart: Any, names: Collection[str] = ()) -> Any:
-    """With this repository's looks, and room on the right for `names` at the ends of lines."""
-    room = 12 + LETTER * max(map(len, names), default=0)
+def configured(chart: Any) -> Any:
+    """With this repository's looks. `fit` leaves room for texts that reach out of the plot."""
     text: dict[str, Any] = {"labelFontSize": 11.5, "titleFontSize": 11.5, "titleFontWeight": "normal"}
     colours = {"labelColor": COLOURS["soft"], "titleColor": COLOURS["soft"]}
     return (
         chart.configure(
             font="Liberation Sans, Arial, sans-serif",
             autosize=alt.AutoSizeParams(type="fit", contains="padding"),
-            padding=alt.Padding(left=4, top=6, right=room, bottom=4),
+            padding=alt.Padding(left=4, top=6, right=6, bottom=4),
             background="transparent",
         )
         .configure_view(stroke=None)
