@@ -45,7 +45,7 @@ simulated-server: tools ## An OpenAI server of modelled latencies, no model in i
 	@.venv/bin/python -m tools.simulated_server $(ARGS)
 
 ##@ Deploy and measure
-.PHONY: stacks benchmark results scenarios
+.PHONY: stacks benchmark results figures scenarios
 stacks: tools ## Register every shipped stack in the current Pulumi backend (a local one if none is chosen)
 	@$(BOOTSTRAP) -m tools.stacks
 
@@ -57,6 +57,9 @@ benchmark: tools ## Measure the selected stack (STACK=, RESUME=1 goes on, SCENAR
 results: tools ## Copy the runs of a stack on Kubernetes here; follow the one that is being measured (STACK=)
 	@$(ENTER)
 	$(MEASURE) results $(ON_STACK)
+
+figures: tools ## Draw the reference post's figures again from the runs in RESULTS=results, into OUT=results/figures
+	@.venv/bin/python -m benchmarks figures --results="$(RESULTS)" --out="$(or $(OUT),$(RESULTS)/figures)"
 
 scenarios: tools ## List the benchmark scenarios (SCENARIOS=file those of another file)
 	@.venv/bin/python -m benchmarks scenarios $(if $(SCENARIOS),--scenarios="$(SCENARIOS)")
@@ -102,6 +105,15 @@ prune: ## Delete environments and programs from the cache that this checkout doe
 lock: tools ## Resolve requirements/*.txt again from versions.toml
 	@.venv/bin/python -m tools.lock
 
+##@ Written files that are committed
+.PHONY: schema screenshots
+schema: tools ## Write the JSON schema of a run's summary.json to docs/reference
+	@.venv/bin/python -m benchmarks schema > docs/reference/summary.schema.json
+
+screenshots: tools ## Photograph the report and the figures, of simulated runs, for docs/images
+	@$(TOOLCHAIN) ensure chromium >&2
+	.venv/bin/python -m tools.screenshots
+
 ##@ Test
 .PHONY: test compile-meanwhile lint types test-first test-fast test-unit test-engine test-cluster test-local \
 	test-images
@@ -127,7 +139,7 @@ types: tools ## pyright
 	@.venv/bin/pyright
 
 test-unit: toolchain-benchmark ## No cluster, no engine
-	@$(TOOLCHAIN) ensure ucx >&2
+	@$(TOOLCHAIN) ensure ucx chromium >&2
 	@PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf .venv/bin/python -m pytest tests/unit -n 2 --dist loadfile
 
 # tests/runtime is one long file: it comes first, so that the other process has the rest meanwhile.

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: run, report, scenarios."""
+"""`python -m benchmarks`: run, report, figures, scenarios, schema."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from rich.table import Table
 from benchmarks import run as runner
 from benchmarks.command_line import INTERRUPTED, UNUSABLE, one_line_endings
 from benchmarks.errors import BenchmarkError
+from benchmarks.figures.draw import draw_figures
 from benchmarks.process import endings_as_interrupt
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
+from benchmarks.run_summary import schema as summary_schema
 from benchmarks.scenario import SCENARIOS_FILE, find_scenario, load_scenarios, parse_scenario
 from benchmarks.target import read_target
 from benchmarks.terminal import Progress, faults, print_summary
@@ -64,6 +66,23 @@ def run(
 def report(run_dir: Annotated[Path, typer.Argument(help="results/<stack>/<run>")]) -> None:
     """Write the report of a run again, finished or not, and print its summary."""
     _conclude(open_run(run_dir))
+
+
+@app.command()
+def figures(
+    out: Annotated[Path, typer.Option(help="Folder that they are written to.")] = Path("results/figures"),
+    results: Results = Path("results"),
+) -> None:
+    """Draw the reference post's figures again from the runs that there are; name what is missing."""
+    for figure in draw_figures(results, out):
+        console.print(figure.told, soft_wrap=True, highlight=False)
+    console.print(f"page: {out / 'index.html'}", soft_wrap=True, highlight=False)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of a run's summary.json."""
+    print(summary_schema(), end="")
 
 
 @app.command()

@@ -1,124 +1,155 @@
-"""Geometry of the report's charts: values over request rate, laid out for an SVG that the template draws."""
+"""Charts of lines over the request rate, with intervals and the lines of an SLO."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-# One SVG unit is one CSS pixel at full size; the drawing scales with its column.
-WIDTH, HEIGHT = 460, 290
-LEFT, RIGHT, TOP, BOTTOM = 58, 62, 14, 44
+import altair as alt
+
+from benchmarks.drawn import WIDTH, Drawn, configured, inline
+from benchmarks.svg import COLOURS, SERIES
+
+_HEIGHT = 250
 # An SLO line further above the data than this would press the data flat, and is put into words instead.
 HEADROOM = 3.0
+_LABEL_GAP = 14  # between the names of two lines, in units
+_LONG_MS = 10_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value over a request rate; `low` and `high` are its interval, where it has one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line: (request rate, value) points, rising in rate. A value that was not measured is left out."""
+    """One line: points rising in x. A value that was not measured is left out. `colour`: None takes the next."""
 
     name: str
-    points: Sequence[tuple[float, float]]
+    points: Sequence[Point]
+    colour: int | None = None
+    dashed: bool = False
 
 
 @dataclass(frozen=True)
-class Chart:
-    """What to draw. `bounds` are horizontal lines (label, value); `diagonal` draws value = request rate."""
+class Chart(Drawn):
+    """Lines over the offered request rate.
+
+    `bounds` are horizontal lines (label, value); `diagonal` draws y = x.
+    """
 
     title: str
-    y_label: str
+    unit: str
     series: Sequence[Series]
     bounds: Sequence[tuple[str, float]] = ()
     diagonal: bool = False
+    below: str = ""
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {"req_per_s": p.x, "series": line.name, self.unit: p.y, "low": p.low, "high": p.high}
+            for line in self.series
+            for p in line.points
+        ]
+
+    @property
+    def beyond(self) -> list[str]:
+        return [label for label, value in self.bounds if value > HEADROOM * self._highest]
+
+    @property
+    def _highest(self) -> float:
+        points = [p for line in self.series for p in line.points]
+        heights = [p.y if p.high is None else max(p.y, p.high) for p in points]
+        if self.diagonal:
+            heights += [p.x for p in points]
+        return max(heights, default=1.0) or 1.0
+
+    def specification(self) -> Any:
+        bounds = [(label, value) for label, value in self.bounds if label not in self.beyond]
+        right = max((p.x for line in self.series for p in line.points), default=1.0) * 1.04
+        top = max([self._highest, *(value for _, value in bounds)]) * 1.12  # room for a bound's label above its line
+        x = alt.X("x:Q", title="offered request rate (req/s)", scale=alt.Scale(domain=[0, right], nice=False))
+        y = alt.Y("y:Q", title=self.unit, axis=alt.Axis(format=",~f"), scale=alt.Scale(domain=[0, top], nice=False))
+        layers: list[Any] = []
+        for label, value in bounds:
+            layers += _bound(label, value, top)
+        if self.diagonal:
+            ends = inline([{"x": 0, "y": 0}, {"x": min(right, top), "y": min(right, top)}])
+            layers.append(ends.mark_line(color=COLOURS["soft"], strokeDash=[2, 4], strokeWidth=1.2).encode(x=x, y=y))
+        ends = {line.name: line.points[-1].y for line in self.series if line.points}
+        heights = spread(ends, _LABEL_GAP * top / (_HEIGHT - 60))
+        for number, line in enumerate(self.series):
+            if line.points:
+                colour = SERIES[(number if line.colour is None else line.colour) % len(SERIES)]
+                layers += _line(line, self.unit, colour, heights[line.name], x, y)
+        return configured(alt.layer(*layers).properties(width=WIDTH, height=_HEIGHT))
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A mark on an axis, `at` in SVG units."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A measured point; `hint` is its text for a pointer resting on it."""
-
-    x: float
-    y: float
-    hint: str
+def latency_chart(
+    title: str, series: Sequence[Series], bounds: Sequence[tuple[str, float]] = (), below: str = ""
+) -> Chart:
+    """A chart of latencies in milliseconds, drawn in seconds where they are long."""
+    ends = [end for line in series for p in line.points for end in (p.y, p.high) if end is not None]
+    if max(ends, default=0.0) < _LONG_MS:
+        return Chart(title, "milliseconds", series, bounds, below=below)
+    in_seconds = [replace(line, points=[_divided(p, 1000) for p in line.points]) for line in series]
+    return Chart(title, "seconds", in_seconds, [(label, value / 1000) for label, value in bounds], below=below)
 
 
-@dataclass(frozen=True)
-class Line:
-    """A drawn series: its dots, the path through them, and where its name goes."""
-
-    name: str
-    dots: list[Dot]
-    path: str
-    label_y: float
+def _divided(point: Point, by: float) -> Point:
+    low, high = (None if end is None else end / by for end in (point.low, point.high))
+    return Point(point.x, point.y / by, low, high)
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A laid-out chart, in SVG units. `beyond` names bounds too far above the data to be drawn."""
-
-    title: str
-    y_label: str
-    lines: list[Line]
-    x_ticks: list[Tick]
-    y_ticks: list[Tick]
-    bounds: list[Tick]
-    beyond: list[str]
-    diagonal: tuple[float, float, float, float] | None
+def spread(ends: dict[str, float], gap: float) -> dict[str, float]:
+    """Where the names of lines go that end at these heights: not lower, and at least `gap` from each other."""
+    placed: dict[str, float] = {}
+    lowest = float("-inf")
+    for name, height in sorted(ends.items(), key=lambda item: item[1]):
+        placed[name] = max(height, lowest)
+        lowest = placed[name] + gap
+    return placed
 
 
-def nice_ticks(highest: float, wanted: int = 5) -> list[float]:
-    """Round tick values from 0 up to at least `highest` (greater than 0), about `wanted` of them."""
-    rough = highest / wanted
-    power = math.pow(10.0, math.floor(math.log10(rough)))
-    step = next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= rough * 0.999)
-    return [round(index * step, 10) for index in range(math.ceil(highest / step * 0.9999) + 1)]
+def _line(line: Series, unit: str, colour: str, label_at: float, x: alt.X, y: alt.Y) -> list[Any]:
+    values = [
+        {"x": p.x, "y": p.y, "low": p.low, "high": p.high, "hint": _hint(line.name, unit, p)} for p in line.points
+    ]
+    data = inline(values)
+    sure = inline([value for value in values if value["low"] is not None])
+    end = inline([{"x": line.points[-1].x, "y": label_at, "text": line.name}])
+    return [
+        sure.mark_rule(color=colour, opacity=0.28, strokeWidth=7, strokeCap="round").encode(
+            x=x, y=alt.Y("low:Q"), y2="high:Q"
+        ),
+        data.mark_line(color=colour, strokeWidth=2, strokeDash=[4, 3] if line.dashed else [1, 0]).encode(x=x, y=y),
+        data.mark_point(filled=True, color=colour, size=44, opacity=1, stroke=COLOURS["card"], strokeWidth=1.2).encode(
+            x=x, y=y, description="hint:N"
+        ),
+        end.mark_text(align="left", dx=9, color=colour, fontWeight=600).encode(x=x, y=y, text="text:N"),
+    ]
 
 
-def layout(chart: Chart) -> Drawing:
-    """Place a chart. Axes begin at 0, so that heights compare."""
-    rates = [x for series in chart.series for x, _ in series.points] or [1.0]
-    values = [y for series in chart.series for _, y in series.points]
-    heights = [*values, *(rates if chart.diagonal else [])]
-    top = max(heights) if heights else 1.0
-    drawn = [(label, value) for label, value in chart.bounds if value <= HEADROOM * top]
-    x_ticks = nice_ticks(max(rates))
-    y_ticks = nice_ticks(max(top, *(value for _, value in drawn), 0.0))
-
-    def x(rate: float) -> float:
-        return round(LEFT + rate / x_ticks[-1] * (WIDTH - LEFT - RIGHT), 1)
-
-    def y(value: float) -> float:
-        return round(HEIGHT - BOTTOM - value / y_ticks[-1] * (HEIGHT - TOP - BOTTOM), 1)
-
-    lines: list[Line] = []
-    for series in chart.series:
-        dots = [Dot(x(r), y(v), f"{series.name} at {r:g} req/s: {v:.4g}") for r, v in series.points]
-        path = " ".join(f"{'L' if index else 'M'}{dot.x} {dot.y}" for index, dot in enumerate(dots))
-        lines.append(Line(series.name, dots, path, dots[-1].y if dots else 0.0))
-    end = min(x_ticks[-1], y_ticks[-1])
-    return Drawing(
-        title=chart.title,
-        y_label=chart.y_label,
-        lines=_spread(lines),
-        x_ticks=[Tick(x(value), f"{value:g}") for value in x_ticks],
-        y_ticks=[Tick(y(value), f"{value:,g}") for value in y_ticks],
-        bounds=[Tick(y(value), label) for label, value in drawn],
-        beyond=[label for label, value in chart.bounds if (label, value) not in drawn],
-        diagonal=(x(0), y(0), x(end), y(end)) if chart.diagonal else None,
-    )
+def _bound(label: str, value: float, top: float) -> list[Any]:
+    """The SLO's line, its name, and a tint over what misses it."""
+    data = inline([{"y": value, "top": top, "text": label}])
+    at = alt.Y("y:Q")
+    return [
+        data.mark_rect(color=COLOURS["fault"], opacity=0.07).encode(y=at, y2="top:Q"),
+        data.mark_rule(color=COLOURS["fault"], strokeDash=[5, 4]).encode(y=at),
+        data.mark_text(align="left", baseline="bottom", dx=5, dy=-3, color=COLOURS["fault"]).encode(
+            y=at, x=alt.value(0), text="text:N"
+        ),
+    ]
 
 
-def _spread(lines: list[Line], gap: float = 14.0) -> list[Line]:
-    """Move the names of lines that end close together apart."""
-    placed: list[Line] = []
-    for line in sorted(lines, key=lambda item: -item.label_y):
-        ceiling = placed[-1].label_y - gap if placed else math.inf
-        placed.append(Line(line.name, line.dots, line.path, min(line.label_y, ceiling)))
-    return sorted(placed, key=lambda item: [line.name for line in lines].index(item.name))
+def _hint(name: str, unit: str, point: Point) -> str:
+    interval = f" [{point.low:.4g} to {point.high:.4g}]" if point.low is not None and point.high is not None else ""
+    return f"{name} at {point.x:g} req/s: {point.y:.4g} {unit}{interval}"

@@ -2,7 +2,7 @@
 
 A prompt is made of words that are one token each, whatever stands beside them, so that its length is a count and no
 estimate, and two prompts have the same tokens exactly as far as their words are the same. Why AIPerf does not make
-them: docs/decisions/0011-prompts-of-words-of-one-token.md.
+them: docs/decisions/0012-prompts-of-words-of-one-token.md.
 """
 
 from __future__ import annotations

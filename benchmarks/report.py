@@ -1,4 +1,7 @@
-"""report.html: one file that needs no network, readable on a phone, on paper and in the dark."""
+"""report.html and summary.json of a run, from the same values.
+
+The page is one file that needs no network and no script, readable on a phone, on paper and in the dark.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from benchmarks.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Series, layout
+from benchmarks.charts import Chart, Point, Series, latency_chart
 from benchmarks.how_kv_moved import rows
-from benchmarks.kept_files import damaged_files
+from benchmarks.page import render
 from benchmarks.run_directory import RateResult, RunDirectory, write_atomically
+from benchmarks.run_summary import FILE as SUMMARY
+from benchmarks.run_summary import RunSummary, summarize_run
 from benchmarks.slo import Metric, Statistic
 from benchmarks.terminal import milliseconds
-from benchmarks.validity import Finding, check_run
+from benchmarks.validity import Finding
 
 _LATENCIES: dict[Metric, str] = {
     "ttft": "Time to first token (TTFT)",
     "tpot": "Time per output token (TPOT)",
+    "itl": "Time between chunks of the stream (ITL)",
     "e2e": "End-to-end latency (E2E)",
 }
 _DRAWN: tuple[Statistic, ...] = ("p50", "p90")
@@ -48,67 +52,91 @@ class CheckRow:
         return [(_rates(rates), outcome, sentence) for (outcome, sentence), rates in groups.items()]
 
 
+@dataclass(frozen=True)
+class Tile:
+    """A number that stands large below the verdict. `tone`: `ok`, `fault`, or nothing."""
+
+    name: str
+    value: str
+    below: str
+    tone: str = ""
+
+
 def write_report(run: RunDirectory) -> Path:
-    """Write the report of a run's finished rates; return its path."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["ms"] = milliseconds
-    results = run.results()
-    page = environment.get_template("report.html.j2").render(
+    """Write the report and the summary of a run with at least one finished rate; return the report's path."""
+    summary = summarize_run(run)
+    page = render(
+        "report.html.j2",
         run=run,
-        results=results,
-        missing=[rate for rate in run.scenario.sweep if run.finished(rate) is None],
-        drawings=[layout(chart) for chart in charts(run, results)],
-        size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
-        run_findings=check_run(run.target, run.scenario, run.priming(), run.info.image, damaged_files(run)),
-        checks=_check_rows(results),
-        moved=rows(results, _rates),
-        faulty=[result.rate for result in results if any(f.outcome == "fault" for f in result.findings)],
-        best=best_rate(results),
-        commands=_commands(run, results),
+        said=summary,
+        results=summary.rates,
+        tiles=tiles(summary),
+        drawings=charts(summary),
+        checks=_check_rows(summary.rates),
+        moved=rows(summary.rates, _rates),
+        commands=_commands(run, summary.rates),
     )
+    write_atomically(run.path / SUMMARY, summary.model_dump_json(indent=2))
     write_atomically(run.report, page)
     return run.report
 
 
-def best_rate(results: Sequence[RateResult]) -> float | None:
-    """The highest rate up to which every rate tried met every SLO without a fault; None when the first did not."""
-    best: float | None = None
-    for result in results:
-        if result.summary.slo_met is not True or any(f.outcome == "fault" for f in result.findings):
-            break
-        best = result.rate
-    return best
+def tiles(said: RunSummary) -> list[Tile]:
+    """The numbers that the verdict rests on: of the highest rate that meets the SLO, or of the lowest measured."""
+    best = said.verdict.best_rate
+    result = next((r for r in said.rates if r.rate == best), said.rates[0])
+    met, failed = said.verdict.best_rate, said.verdict.lowest_not_met
+    shown = [
+        Tile(
+            "highest rate that meets the SLO",
+            "none" if met is None else f"{met:g} req/s",
+            "no higher rate tried" if failed is None else f"not shown at {failed:g} req/s",
+        )
+    ]
+    for held in result.summary.slo:
+        latency = result.summary.latency(held.slo.metric)
+        between = latency.intervals.get(held.slo.statistic)
+        interval = f"{milliseconds(between[0])} to {milliseconds(between[1])}; " if between else ""
+        shown.append(
+            Tile(
+                f"{held.slo.metric.upper()} {held.slo.statistic} at {result.rate:g} req/s",
+                f"{milliseconds(held.measured_ms)} ms",
+                f"{interval}SLO\N{NBSP}≤\N{NBSP}{held.slo.bound:g}\N{NBSP}{held.slo.unit}",
+                {True: "ok", False: "fault", None: "note"}[held.met],
+            )
+        )
+    served = result.summary
+    tokens = f"{served.output_tokens_per_s:,.0f} tokens/s"
+    shown.append(Tile(f"output at {result.rate:g} req/s", tokens, f"{served.good:,} complete answers measured"))
+    return shown
 
 
-def charts(run: RunDirectory, results: Sequence[RateResult]) -> list[Chart]:
-    """The report's charts, each over offered request rate."""
+def charts(said: RunSummary) -> list[Chart]:
+    """The report's charts, each over offered request rate. ITL is drawn only where the SLO bounds it."""
+    bounded = {slo.metric for slo in said.scenario.slo}
     drawn: list[Chart] = []
     for metric, title in _LATENCIES.items():
-        series = [
-            Series(name, [(rate, value) for rate, value in _over_rates(results, metric, name) if value is not None])
-            for name in _DRAWN
-        ]
-        bounds = [
-            (f"SLO {slo.statistic} ≤ {slo.bound:g} {slo.unit}", slo.bound_ms)
-            for slo in run.scenario.slo
-            if slo.metric == metric
-        ]
-        drawn.append(Chart(title, "milliseconds", series, bounds))
-    served = Series("served", [(r.rate, r.summary.served) for r in results])
+        if metric == "itl" and metric not in bounded:
+            continue
+        slos = [slo for slo in said.scenario.slo if slo.metric == metric]
+        names: dict[Statistic, None] = dict.fromkeys((*_DRAWN, *(slo.statistic for slo in slos)))
+        series = [Series(name, _points(said.rates, metric, name)) for name in names]
+        bounds = [(f"SLO {slo.statistic} ≤ {slo.bound:g} {slo.unit}", slo.bound_ms) for slo in slos]
+        drawn.append(latency_chart(title, series, bounds))
+    served = Series("served", [Point(r.rate, r.summary.served) for r in said.rates])
     drawn.append(Chart("Served against offered rate", "served req/s", [served], diagonal=True))
     return drawn
 
 
-def _over_rates(
-    results: Sequence[RateResult], metric: Metric, statistic: Statistic
-) -> list[tuple[float, float | None]]:
-    return [(result.rate, result.summary.latency(metric).get(statistic)) for result in results]
+def _points(results: Sequence[RateResult], metric: Metric, statistic: Statistic) -> list[Point]:
+    points: list[Point] = []
+    for result in results:
+        latency = result.summary.latency(metric)
+        value = latency.get(statistic)
+        if value is not None:
+            low, high = latency.intervals.get(statistic, (None, None))
+            points.append(Point(result.rate, value, low, high))
+    return points
 
 
 def _check_rows(results: Sequence[RateResult]) -> list[CheckRow]:

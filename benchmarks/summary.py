@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from benchmarks.bootstrap import interval_of_mean, interval_of_quantile
 from benchmarks.records import Request
 from benchmarks.scenario import Scenario
 from benchmarks.slo import Metric, Slo, Statistic
@@ -18,13 +19,18 @@ _QUANTILES: dict[Statistic, float] = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 
 
 class Latency(BaseModel):
-    """One latency in milliseconds over `count` samples. A percentile that so few samples cannot support is None."""
+    """One latency in milliseconds over `count` samples. A percentile that so few samples cannot support is None.
+
+    `intervals`: statistic -> (low, high) of its bootstrap interval (bootstrap.LEVEL). Not of ITL, whose samples are the
+    chunks of one request after the other and no sample of their own; and not in runs from before there were intervals.
+    """
 
     count: int
     mean: float | None
     p50: float | None
     p90: float | None
     p99: float | None
+    intervals: dict[Statistic, tuple[float, float]] = Field(default_factory=dict)
 
     def get(self, statistic: Statistic) -> float | None:
         """One statistic by name."""
@@ -97,6 +103,17 @@ def describe(values: Sequence[float]) -> Latency:
     return Latency(count=int(data.size), mean=mean, p50=found["p50"], p90=found["p90"], p99=found["p99"])
 
 
+def describe_requests(values: Sequence[float]) -> Latency:
+    """The same of one value a request, in the order of sending, and how sure each statistic is."""
+    latency = describe(values)
+    if latency.mean is not None:
+        latency.intervals["mean"] = interval_of_mean(values)
+    for name, quantile in _QUANTILES.items():
+        if latency.get(name) is not None:
+            latency.intervals[name] = interval_of_quantile(values, quantile)
+    return latency
+
+
 def summarize(scenario: Scenario, rate: float, requests: Sequence[Request]) -> RateSummary:
     """Results of one rate. `requests` are all that were sent, in order of sending, warm-up first.
 
@@ -111,10 +128,10 @@ def summarize(scenario: Scenario, rate: float, requests: Sequence[Request]) -> R
     # Answers to warm-up requests that end in the window belong to what the service delivered in it.
     ended = [r for r in requests if start <= r.end_s <= end and r.fault() is None]
     latencies: dict[Metric, Latency] = {
-        "ttft": describe([r.ttft_ms for r in good if r.ttft_ms is not None]),
-        "tpot": describe([r.tpot_ms for r in good if r.tpot_ms is not None]),
+        "ttft": describe_requests([r.ttft_ms for r in good if r.ttft_ms is not None]),
+        "tpot": describe_requests([r.tpot_ms for r in good if r.tpot_ms is not None]),
         "itl": describe([gap for r in good for gap in r.gaps_ms]),
-        "e2e": describe([r.e2e_ms for r in good if r.e2e_ms is not None]),
+        "e2e": describe_requests([r.e2e_ms for r in good if r.e2e_ms is not None]),
     }
     return RateSummary(
         offered=rate,

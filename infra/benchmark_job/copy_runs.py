@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.run_directory import open_run
+from benchmarks.run_summary import FILE as SUMMARY
 from infra.benchmark_job.job import Jobs
 from infra.benchmark_job.pod_exec import Broken, PodOutput, run_in_pod
 from infra.benchmark_job.reader_pod import READER, reader_pod, results_folder
@@ -20,7 +21,7 @@ from infra.benchmark_job.view import View
 
 _RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 _ATTEMPTS = 3  # a broken connection seldom breaks twice in a row; what fails three times has another cause
-_REPORT = "report.html"  # written again here, so it may differ
+_WRITTEN_AGAIN = ("report.html", SUMMARY)  # here, so they may differ
 
 
 @dataclass
@@ -150,7 +151,7 @@ def _finished(run: Path) -> bool:
 
 
 def _same(here: Path, sums: dict[str, str]) -> bool:
-    return all(_sha256(here / path) == digest for path, digest in sums.items() if path != _REPORT)
+    return all(_sha256(here / path) == digest for path, digest in sums.items() if path not in _WRITTEN_AGAIN)
 
 
 def _files(folder: Path) -> set[str]:

@@ -28,7 +28,8 @@ def stage(cluster: SimulatedCluster, namespace: str, tmp_path: Path) -> Iterator
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "report.html")
+    written_again = (folder / "report.html", folder / "summary.json")
+    files = (path for path in folder.rglob("*") if path.is_file() and path not in written_again)
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 

@@ -13,7 +13,21 @@ ROOT = Path(__file__).resolve().parents[2]
 # git, sh and coreutils are here.
 BARE_PATH = "/usr/bin:/bin"
 # A distribution may have put these there too (Debian's Go); a test that found them would start a real build.
-SOUGHT = ("go", "gofmt", "uv", "uvx", "pyenv", "pulumi", "kubectl", "runc", "debootstrap")
+SOUGHT = (
+    "go",
+    "gofmt",
+    "uv",
+    "uvx",
+    "pyenv",
+    "pulumi",
+    "kubectl",
+    "runc",
+    "debootstrap",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 # Answers what the toolchain asks Go. What it "builds" prints its own command line; a file `broken` makes it fail, and
 # while there is a file `slow` it writes down its process id and takes its time.
 GO = """here=$(dirname "$0")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from . import (
     checkout,
+    chromium,
     control_plane,
     debian_package,
     environments,
@@ -27,6 +28,7 @@ from .versions import at_least, release, versions
 OK, MISSING, LATER, LOW, OPTIONAL, OTHER = "ok", "MISSING", "not made yet", "low", "not there", "unknown version"
 MAKE = "make toolchain"
 MAKE_CLUSTER = "make toolchain-cluster"
+_CHROMIUM = "install chromium or Google Chrome (only for tests of the report and for its screenshots)"
 GIB = 1024**3
 # The local stack (prefill, decode, Ray): 6 to 7 GiB measured.
 MEMORY_NEEDED = 7 * GIB
@@ -60,6 +62,7 @@ def examine() -> list[Finding]:
         _venv,
         *(lambda name=name: _environment(name) for name in environments.ENVIRONMENTS),
         _tcmalloc,
+        _chromium,
         _disk,
         _memory,
     ]
@@ -189,6 +192,14 @@ def _tcmalloc() -> Finding:
         status, fix = (LATER, MAKE) if debian_package.can_install() else (MISSING, error.fix)
         return Finding("tcmalloc", needed=versions()["libtcmalloc"]["library"], status=status, fix=fix)
     return Finding("tcmalloc", str(place), needed=place.name)
+
+
+def _chromium() -> Finding:
+    place = chromium.find()
+    if place is None:
+        status, fix = (LATER, "make test-unit") if debian_package.can_install() else (OPTIONAL, _CHROMIUM)
+        return Finding("chromium", needed="any", status=status, fix=fix)
+    return Finding("chromium", str(place), needed="any")
 
 
 def _disk() -> Finding:

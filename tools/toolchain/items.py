@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from . import checkout, control_plane, environments, image_builders, kubernetes_provider, pulumi_cli, tcmalloc
+from . import checkout, chromium, control_plane, environments, image_builders, kubernetes_provider, pulumi_cli, tcmalloc
 from .errors import ToolchainError
 from .find_python import find_python
 from .find_uv import ensure_uv, find_uv
@@ -18,6 +18,7 @@ ENSURE: dict[str, Callable[[], Path]] = {
     "kubernetes-provider": kubernetes_provider.ensure,
     control_plane.ITEM: control_plane.ensure,
     image_builders.ITEM: image_builders.ensure,
+    chromium.ITEM: chromium.ensure,
 }
 
 # None where it is not there, or a ToolchainError that knows more about it.
@@ -32,6 +33,7 @@ FIND: dict[str, Callable[[], Path | None]] = {
     control_plane.ITEM: lambda: None if control_plane.missing() else control_plane.folder(),
     **{name: partial(control_plane.find, name) for name in control_plane.NAMES},
     image_builders.ITEM: image_builders.find,
+    chromium.ITEM: chromium.locate,
 }
 
 

@@ -12,10 +12,9 @@ import pytest
 from recorded_metrics import proof_of
 from stand_in_data import aggregated, poisson, request, scenario_data, target_data
 
-from benchmarks.charts import HEIGHT, WIDTH, Chart, Series, layout, nice_ticks
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import KvProof
-from benchmarks.report import best_rate, write_report
+from benchmarks.report import write_report
 from benchmarks.run_directory import (
     RateResult,
     RunDirectory,
@@ -30,6 +29,7 @@ from benchmarks.summary import summarize
 from benchmarks.target import Target
 from benchmarks.transport import judge
 from benchmarks.validity import Seen, check_rate
+from benchmarks.verdict import best_rate
 
 URL = "http://127.0.0.1:18000"
 PROVEN = KvProof(
@@ -90,12 +90,15 @@ def test_a_good_run(run: RunDirectory) -> None:
         finish(run, rate)
     text = write_report(open_run(run.path)).read_text(encoding="utf-8")
     page = _Page(text)
-    assert page.fetched == []
+    assert len(page.fetched) == 4  # each chart's data
+    assert all(address.startswith("data:text/csv") for address in page.fetched)
     assert not re.search(r"url\(|@import|<script", text)
     assert text.count("<svg") == 4
-    assert text.count("<circle") == 3 * (2 + 2 + 2 + 1)
+    assert (
+        text.count("req/s: 10 milliseconds [10 to 10]</title>") == 2 * 3 * 2
+    )  # TTFT and TPOT: p50 and p90 of each rate
     assert "No fault found." in page.shown
-    assert "Every SLO is met at 3 req/s" in page.shown
+    assert "Every SLO is met at 3 req/s and at every lower rate tried; no higher rate was tried." in page.shown
     assert "2,031,616" in page.shown
     assert "aiperf profile --random-seed 5" in page.shown
     assert "dummy weights" in page.shown
@@ -107,6 +110,8 @@ def test_a_fault_is_in_plain_sight(run: RunDirectory) -> None:
     finish(run, 2, KvProof(verdict="failed", reasons=[reason], requests=31, expected_bytes=1, expected_transfers=31))
     shown = _Page(write_report(run).read_text(encoding="utf-8")).shown
     assert "These numbers must not be used." in shown
+    assert "No fault found." not in shown
+    assert "highest rate that meets" not in shown  # no number stands large that must not be used
     assert f"2 req/s: KV proof failed: {reason}" in shown
     assert "3.0 req/s not measured yet" in shown
     assert best_rate(run.results()) == 1
@@ -200,11 +205,31 @@ def test_a_damaged_summary_is_one_line(run: RunDirectory) -> None:
         run.results()
 
 
-def test_charts_stay_inside_their_frame() -> None:
-    chart = Chart("t", "ms", [Series("a", [(0.5, 3.0), (4.0, 123.0)]), Series("b", [])], [("SLO", 200.0), ("far", 1e6)])
-    drawing = layout(chart)
-    assert all(0 < dot.x < WIDTH and 0 < dot.y < HEIGHT for line in drawing.lines for dot in line.dots)
-    assert [bound.text for bound in drawing.bounds] == ["SLO"]
-    assert drawing.beyond == ["far"]
-    assert nice_ticks(0.7) == [0, 0.2, 0.4, 0.6, 0.8]
-    assert nice_ticks(4) == [0, 1, 2, 3, 4]
+def test_a_fault_of_the_run_makes_it_unusable_as_one_of_a_rate_does(run: RunDirectory) -> None:
+    finish(run, 1)
+    info = run.info.model_copy(update={"image": {"ray": ["0.0"]}})
+    target = run.target.model_copy(update={"versions": {"ray": "1.0"}})
+    shown = _Page(write_report(RunDirectory(run.path, info, target, run.scenario)).read_text(encoding="utf-8")).shown
+    assert "These numbers must not be used." in shown
+
+
+def test_how_sure_each_latency_is_stands_below_it(run: RunDirectory) -> None:
+    finish(run, 1)
+    file = run.rate_folder(1) / "summary.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    data["summary"]["ttft"]["intervals"] = {"p90": [8.25, 12.5]}
+    file.write_text(json.dumps(data), encoding="utf-8")
+    text = write_report(run).read_text(encoding="utf-8")
+    assert "p90 8.25 to 12.5" in _Page(text).shown
+    assert "8.25 to 12.5; SLO\N{NBSP}≤\N{NBSP}2\N{NBSP}s" in _Page(text).shown
+    assert "p90 at 1 req/s: 10 milliseconds [8.25 to 12.5]</title>" in text
+
+
+def test_a_mean_that_the_slo_bounds_is_drawn(run: RunDirectory) -> None:
+    slo = [{"metric": "itl", "statistic": "mean", "bound": 25, "unit": "ms"}]
+    scenario = Scenario.model_validate(scenario_data(rates=[1], slo=slo))
+    bounded = create(run.path.parent.parent / "other", run.info, run.target, scenario)
+    finish(bounded, 1)
+    text = write_report(bounded).read_text(encoding="utf-8")
+    assert "mean at 1 req/s: 10 milliseconds<" in text
+    assert "Time between chunks" in text

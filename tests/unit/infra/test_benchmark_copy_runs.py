@@ -127,8 +127,10 @@ def test_an_unfinished_run_is_replaced_once_there_is_more_of_it(volume: Path, po
     results = tmp_path / "results"
     there = write_run(volume, "a", [1])
     assert copy(volume, results).new == ["a"]
-    (results / STACK / "a" / "report.html").write_text("written here", encoding="utf-8")
-    assert copy(volume, results).known == ["a"]  # the report does not count
+    for name in ("report.html", "summary.json"):
+        (there / name).write_text("written there", encoding="utf-8")
+        (results / STACK / "a" / name).write_text("written here", encoding="utf-8")
+    assert copy(volume, results).known == ["a"]  # the report and the summary do not count
     write_run(volume, "a", [1.5, 2])
     assert copy(volume, results).new == ["a"]
     assert content(results / STACK / "a") == content(there)

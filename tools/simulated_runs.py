@@ -1,0 +1,125 @@
+"""Runs as the benchmark leaves them, of simulated engines on a clock of its own: to show reports without measuring.
+
+Everything they are shown with says so: their stack, model, scenario and versions are named simulated.
+"""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.evidence import KvProof
+from benchmarks.priming import Priming
+from benchmarks.records import Request
+from benchmarks.run_directory import PRIMING, RateResult, RunDirectory, RunInfo, create, write_atomically
+from benchmarks.scenario import Scenario
+from benchmarks.summary import summarize
+from benchmarks.target import Target
+from benchmarks.validity import Seen, check_rate
+from serving.topology import Topology, parse_topology
+from tools.simulated_server.model import Arrangement, Speed
+from tools.simulated_server.virtual import play, poisson
+
+MODEL = "simulated queueing model, no engine"
+# Numbers of no hardware, chosen so that both arrangements reach their limits at a few requests a second.
+SPEED = Speed(base=0.011, per_sequence=0.00012, per_prompt_token=0.00002, noise=0.06)
+_TRANSFER = {"transfer_seconds": 2e-6, "transfer_latency": 0.03}
+_BLOCK, _BYTES = 16, 96_256
+
+
+def simulated_run(results: Path, scenario: Scenario, topology: str, started: datetime) -> RunDirectory:
+    """A finished run of a scenario; its minute of `started` seeds it."""
+    laid_out = parse_topology(topology)
+    info = RunInfo(
+        run_id=f"{started:%Y%m%dT%H%M%SZ}-5131",
+        started=started,
+        argv=[],
+        tools={"simulated server": "virtual clock"},
+    )
+    run = create(results, info, Target.model_validate(_target(topology, laid_out, scenario.name)), scenario)
+    write_atomically(run.path / PRIMING, Priming(seconds=[0.41, 0.4, 0.4], awake=True).model_dump_json())
+    for number, rate in enumerate(scenario.sweep):
+        folder, _ = run.start_rate(rate)
+        write_atomically(folder / "command.json", json.dumps({"argv": ["simulated", "no AIPerf ran"]}))
+        run.finish_rate(_rate(run, rate, _arrangement(laid_out, scenario), started.minute * 100 + number))
+    return run
+
+
+def _arrangement(topology: Topology, scenario: Scenario) -> Arrangement:
+    hits = scenario.prefix_hit_rate
+    if topology.disaggregated:
+        return Arrangement(SPEED, topology.decode, topology.prefill, prefix_hit=hits, **_TRANSFER)
+    return Arrangement(SPEED, topology.aggregated, prefix_hit=hits)
+
+
+def _rate(run: RunDirectory, rate: float, arrangement: Arrangement, seed: int) -> RateResult:
+    scenario = run.scenario
+    count = scenario.warmup_requests(rate) + scenario.measured_requests(rate)
+    isl, osl = scenario.longest
+    answers = play(arrangement, poisson(rate, count, isl, osl, seed), seed)
+    requests = [
+        Request(
+            sent_s=answer.at,
+            due_s=answer.at,
+            end_s=answer.end,
+            prompt_id=str(number),
+            prompt_tokens=isl,
+            output_tokens=answer.tokens,
+            ttft_ms=1000 * (answer.first - answer.at),
+            e2e_ms=1000 * (answer.end - answer.at),
+            gaps_ms=(),
+            error=None,
+            asked=osl,
+            planned_prompt=isl,
+        )
+        for number, answer in enumerate(answers)
+    ]
+    summary = summarize(scenario, rate, requests)
+    proof = _proof(run.target, count, isl)
+    findings = check_rate(Seen(scenario, summary, requests, proof, alike=0))
+    return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=findings)
+
+
+def _proof(target: Target, requests: int, isl: int) -> KvProof:
+    if target.kv is None:
+        return KvProof(verdict="not applicable", reasons=[], requests=requests, foreign_requests=0)
+    moved = requests * -(-isl // _BLOCK) * _BLOCK * _BYTES
+    return KvProof(
+        verdict="proven",
+        reasons=[],
+        requests=requests,
+        prompt_tokens=requests * isl,
+        expected_bytes=moved,
+        counted_bytes=moved,
+        expected_transfers=requests,
+        counted_transfers=requests,
+        failures={"failed transfers": 0, "failed notifications": 0, "expired KV blocks": 0},
+        decode_computed_tokens=requests,
+        foreign_requests=0,
+    )
+
+
+def _target(topology: str, laid_out: Topology, scenario: str) -> dict[str, Any]:
+    engine = {"simulated": True, "token_budget": SPEED.token_budget}
+    return {
+        "stack": f"simulated-{topology}",
+        "url": "http://127.0.0.1:9",
+        "model": MODEL,
+        "tokenizer": "none",
+        "scenario": scenario,
+        "metrics_urls": ["http://127.0.0.1:9/metrics"],
+        "deployment": {
+            "kind": "pd" if laid_out.disaggregated else "aggregated",
+            "topology": topology,
+            "platform": "cpu",
+            "prefill": laid_out.prefill,
+            "decode": laid_out.decode,
+            "aggregated": laid_out.aggregated,
+            "gpus": 0,
+            "dummy_weights": True,
+            "engine": dict.fromkeys(laid_out.roles, engine),
+        },
+        "kv": {"block_size": _BLOCK, "bytes_per_token": _BYTES} if laid_out.disaggregated else None,
+        "versions": {"simulated engines": "no GPU, no vLLM"},
+        "commit": "",
+    }
