@@ -59,9 +59,7 @@ def compare_slos(
         words = [str(bound) for bound in bounds]
         sentence = _sentence(words, base[0], candidate[0], ranges, how)
         found.append(
-            SloComparison(
-                name=name, bounds=words, base=ranges[0], candidate=ranges[1], ratio=how, sentence=sentence
-            )
+            SloComparison(name=name, bounds=words, base=ranges[0], candidate=ranges[1], ratio=how, sentence=sentence)
         )
     return found
 

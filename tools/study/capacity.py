@@ -100,9 +100,7 @@ def grid_cost(service: Service, lowest: float, truth: float) -> tuple[int, int]:
     looked_up = [rates[round(place * (count - 1) / (GRID_SAMPLES - 1))] for place in range(GRID_SAMPLES)]
     latency = {rate: _mean_e2e(service, rate) for rate in looked_up}
     nearest = [min(looked_up, key=lambda known, rate=rate: abs(known - rate)) for rate in rates]
-    return count, sum(
-        plan_length(rate, latency[at], FEWEST).total for rate, at in zip(rates, nearest, strict=True)
-    )
+    return count, sum(plan_length(rate, latency[at], FEWEST).total for rate, at in zip(rates, nearest, strict=True))
 
 
 def _mean_e2e(service: Service, rate: float) -> float:

@@ -71,7 +71,8 @@ def sentence(found: Capacity) -> str:
 def verdicts(pair: Comparisons) -> str:
     """One pair in a line."""
     return f"true ratio {pair.truth:.3g}: " + ", ".join(
-        f"{count} {verdict}" for verdict in ("more", "less", "no difference shown", "not known")
+        f"{count} {verdict}"
+        for verdict in ("more", "less", "no difference shown", "not known")
         if (count := pair.count(verdict))
     )
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from benchmarks.explore import Measure
 from benchmarks.records import Request
-from benchmarks.slo import Slo
 from benchmarks.search import Limits
+from benchmarks.slo import Slo
 from benchmarks.steady_state import Length
 from tools.simulated_server.model import Arrangement, Speed
 from tools.simulated_server.virtual import Answer, play, poisson

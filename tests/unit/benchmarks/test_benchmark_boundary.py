@@ -74,7 +74,9 @@ def test_without_a_run_on_each_side_nothing_is_known() -> None:
 
 
 def test_no_range_where_latency_does_not_rise_with_the_rate() -> None:
-    runs = [Run(rate, rate, value, 0.1, 500) for rate, value in zip(AROUND, [0.3, 0.2, 0.1, 0.05, 0.02] * 2, strict=True)]
+    runs = [
+        Run(rate, rate, value, 0.1, 500) for rate, value in zip(AROUND, [0.3, 0.2, 0.1, 0.05, 0.02] * 2, strict=True)
+    ]
     found = find_boundary(sorted(runs, key=lambda run: run.offered))
     assert found.half_width == math.inf
 

@@ -59,9 +59,7 @@ def test_in_flight_counts_what_was_sent_and_not_answered() -> None:
     draw = np.random.default_rng(3)
     sent = np.sort(draw.uniform(0, 50, 200))
     requests = [request(n, sent_s=at, end_s=at + draw.exponential(2)) for n, at in enumerate(sent)]
-    expected = [
-        sum(other.sent_s < one.sent_s < other.end_s for other in requests) for one in requests
-    ]
+    expected = [sum(other.sent_s < one.sent_s < other.end_s for other in requests) for one in requests]
     assert in_flight(requests) == expected
 
 
