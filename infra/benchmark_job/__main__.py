@@ -27,13 +27,13 @@ def run(
     results: Results = Path("results"),
 ) -> None:
     """Start a benchmark as a Job, follow it, and copy its results here."""
-    raise typer.Exit(measure.run(read_outputs(sys.stdin.read()), results, console, scenario, rates, resume))
+    raise typer.Exit(measure.run(read_outputs(sys.stdin.read()), results, console, scenario, rates, resume).code)
 
 
 @app.command()
 def results(results: Results = Path("results")) -> None:
     """Follow the benchmark that is running, if one is, and copy results here."""
-    raise typer.Exit(measure.come_back(read_outputs(sys.stdin.read()), results, console))
+    raise typer.Exit(measure.come_back(read_outputs(sys.stdin.read()), results, console).code)
 
 
 def main(command: Callable[[], object] = app) -> None:
