@@ -41,7 +41,7 @@ rehearse-shell: tools ## A shell beside a simulated Kubernetes cluster: pulumi, 
 	.venv/bin/python -m tools.rehearsal shell
 
 ##@ Deploy and measure
-.PHONY: stacks benchmark results scenarios
+.PHONY: stacks benchmark campaign results scenarios
 stacks: tools ## Register every shipped stack in the current Pulumi backend (a local one if none is chosen)
 	@$(BOOTSTRAP) -m tools.stacks
 
@@ -49,6 +49,12 @@ benchmark: tools ## Measure the selected stack (STACK=name another, RESUME=1 goe
 	@$(ENTER)
 	$(MEASURE) benchmark $(ON_STACK) $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario="$(SCENARIO)") \
 		$(if $(RATES),--rates="$(RATES)")
+
+campaign: tools ## Up, measure, destroy STACKS="a b" by turns, REPEATS=2 times (RESUME=1, SCENARIO=, RATES=, UNEQUAL_GPUS=1)
+	@$(ENTER)
+	.venv/bin/python -m infra.campaign --results="$(RESULTS)" $(if $(REPEATS),--repeats="$(REPEATS)") \
+		$(if $(SCENARIO),--scenario="$(SCENARIO)") $(if $(RATES),--rates="$(RATES)") \
+		$(if $(filter-out 0,$(RESUME)),--resume) $(if $(filter-out 0,$(UNEQUAL_GPUS)),--unequal-gpus) -- $(STACKS)
 
 results: tools ## Copy the runs of a stack on Kubernetes here; follow the one that is being measured (STACK=)
 	@$(ENTER)
