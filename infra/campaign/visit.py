@@ -142,7 +142,8 @@ class Visitor:
                 yield
         else:
             yield
-        step.seconds[phase] = round(watch.seconds, 1)
+        # After `kill -9` an `up` that finds all there says nothing about how long one takes.
+        step.seconds[phase] = max(step.seconds.get(phase, 0.0), round(watch.seconds, 1))
         self.folder.save()
 
 
