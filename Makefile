@@ -45,7 +45,7 @@ simulated-server: tools ## An OpenAI server of modelled latencies, no model in i
 	@.venv/bin/python -m tools.simulated_server $(ARGS)
 
 ##@ Deploy and measure
-.PHONY: stacks benchmark results figures scenarios
+.PHONY: stacks benchmark campaign results figures scenarios
 stacks: tools ## Register every shipped stack in the current Pulumi backend (a local one if none is chosen)
 	@$(BOOTSTRAP) -m tools.stacks
 
@@ -53,6 +53,12 @@ benchmark: tools ## Measure the selected stack (STACK=, RESUME=1 goes on, SCENAR
 	@$(ENTER)
 	$(MEASURE) benchmark $(ON_STACK) $(if $(filter-out 0,$(RESUME)),--resume) $(if $(SCENARIO),--scenario="$(SCENARIO)") \
 		$(if $(SCENARIOS),--scenarios="$(SCENARIOS)") $(if $(RATES),--rates="$(RATES)")
+
+campaign: tools ## Up, measure, destroy STACKS="a b" by turns, REPEATS=2 times (RESUME=1, SCENARIO=, RATES=, UNEQUAL_GPUS=1)
+	@$(ENTER)
+	.venv/bin/python -m infra.campaign --results="$(RESULTS)" $(if $(REPEATS),--repeats="$(REPEATS)") \
+		$(if $(SCENARIO),--scenario="$(SCENARIO)") $(if $(RATES),--rates="$(RATES)") \
+		$(if $(filter-out 0,$(RESUME)),--resume) $(if $(filter-out 0,$(UNEQUAL_GPUS)),--unequal-gpus) -- $(STACKS)
 
 results: tools ## Copy the runs of a stack on Kubernetes here; follow the one that is being measured (STACK=)
 	@$(ENTER)

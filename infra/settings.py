@@ -1,6 +1,7 @@
 """The only reader of Pulumi configuration."""
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 
 import pulumi
@@ -14,7 +15,12 @@ from serving.stack_files import strip_project
 
 def read_settings() -> Stack | NodePoolStack:
     """The selected stack's configuration, validated. Raises ConfigError naming the Pulumi key that is wrong."""
-    raw = strip_project(dict(pulumi.runtime.get_config_env()))  # its errors name the whole key already
+    return settings_of(pulumi.runtime.get_config_env())
+
+
+def settings_of(config: Mapping[str, str]) -> Stack | NodePoolStack:
+    """The same of any configuration, as Pulumi tells it: whole keys, values as text. Raises ConfigError."""
+    raw = strip_project(dict(config))  # its errors name the whole key already
     try:
         stack = parse_settings({key: _value(text) for key, text in raw.items()})
         if isinstance(stack, NodePoolStack):

@@ -32,13 +32,13 @@ def run(
 ) -> None:
     """Start a benchmark as a Job, follow it, and copy its results here."""
     choice = measure.Choice(scenario, rates, resume, scenarios_file)
-    raise typer.Exit(measure.run(read_outputs(sys.stdin.read()), results, console, choice))
+    raise typer.Exit(measure.run(read_outputs(sys.stdin.read()), results, console, choice).code)
 
 
 @app.command()
 def results(results: Results = Path("results")) -> None:
     """Follow the benchmark that is running, if one is, and copy results here."""
-    raise typer.Exit(measure.come_back(read_outputs(sys.stdin.read()), results, console))
+    raise typer.Exit(measure.come_back(read_outputs(sys.stdin.read()), results, console).code)
 
 
 def main(command: Callable[[], object] = app) -> None:

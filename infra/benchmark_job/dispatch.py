@@ -42,7 +42,7 @@ def benchmark(
     choice = measure.Choice(scenario, rates, resume, scenarios_file)
     outputs = _outputs(stack)
     if "benchmark_job" in outputs:
-        raise typer.Exit(measure.run(_with_secrets(stack), results, console, choice))
+        raise typer.Exit(measure.run(_with_secrets(stack), results, console, choice).code)
     _measure_here(json.dumps(outputs["benchmark"]), ["--results", str(results), *choice.options])
 
 
@@ -51,7 +51,7 @@ def results(stack: Stack = None, results: Results = Path("results")) -> None:
     """Copy the results of a stack on Kubernetes here, after the end of the benchmark that is running, if one is."""
     if "benchmark_job" not in _outputs(stack):
         raise BenchmarkError("this stack is not on Kubernetes: `make benchmark` left its results here already")
-    raise typer.Exit(measure.come_back(_with_secrets(stack), results, console))
+    raise typer.Exit(measure.come_back(_with_secrets(stack), results, console).code)
 
 
 def _outputs(stack: str | None) -> dict[str, Any]:
@@ -79,18 +79,22 @@ def _pulumi(stack: str | None, *options: str) -> str:
         raise BenchmarkError(_UNKNOWN) from None
 
 
-def _measure_here(target: str, options: list[str]) -> None:
-    """Become `python -m benchmarks run`: signals and exit code are then its own."""
+def find_aiperf() -> Path:
+    """AIPerf of this checkout, made if it has to be. Raises BenchmarkError."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            aiperf = environments.ensure("benchmark") / "bin" / "aiperf"
+            return environments.ensure("benchmark") / "bin" / "aiperf"
     except ToolchainError as error:
         raise BenchmarkError(str(error)) from None
+
+
+def _measure_here(target: str, options: list[str]) -> None:
+    """Become `python -m benchmarks run`: signals and exit code are then its own."""
+    environment = {**os.environ, "PD_MI325X_AIPERF": str(find_aiperf())}
     with tempfile.TemporaryFile("w+") as file:
         file.write(target)
         file.seek(0)
         os.dup2(file.fileno(), 0)
-    environment = {**os.environ, "PD_MI325X_AIPERF": str(aiperf)}
     command = [sys.executable, "-m", "benchmarks", "run", "-", *options]
     os.execve(command[0], command, environment)  # noqa: S606  no shell is wanted
 

@@ -63,8 +63,21 @@ class Choice:
         return [*(["--rates", self.rates] if self.rates else []), *(["--resume"] if self.resume else [])]
 
 
-def run(outputs: Outputs, results: Path, console: Console, choice: Choice) -> int:
-    """Start a benchmark and see it to its end; its exit code. Raises BenchmarkError, ResourceError, Interrupted."""
+@dataclass(frozen=True)
+class Measured:
+    """How a benchmark ended: USABLE or UNUSABLE, and its run as it lies here; None when it is not known which."""
+
+    code: int
+    run: RunDirectory | None
+
+
+def run(
+    outputs: Outputs, results: Path, console: Console, choice: Choice, ctrl_c: str = "leaves it running"
+) -> Measured:
+    """Start a benchmark and see it to its end. Raises BenchmarkError, ResourceError, Interrupted.
+
+    `ctrl_c`: what the caller makes of one, for the line that tells of the Job.
+    """
     check_results_folder(results)
     # So that a wrong name, rate or file is found here and not by a pod.
     choice.options_elsewhere(choice.find(outputs.benchmark_job.scenario))
@@ -73,11 +86,11 @@ def run(outputs: Outputs, results: Path, console: Console, choice: Choice) -> in
     jobs.check_service()
     chosen = choice.find(choice.scenario or jobs.deployed_scenario())
     job = jobs.start(cronjob, choice.options_elsewhere(chosen), deadline_seconds(chosen))
-    return _see_to_its_end(jobs, cronjob, job, results, console)
+    return _see_to_its_end(jobs, cronjob, job, results, console, ctrl_c)
 
 
-def come_back(outputs: Outputs, results: Path, console: Console) -> int:
-    """Follow the benchmark that is running, if one is; bring results here; its exit code, or that of the latest.
+def come_back(outputs: Outputs, results: Path, console: Console, ctrl_c: str = "leaves it running") -> Measured:
+    """Follow the benchmark that is running, if one is; bring results here; how it ended, or else the latest.
 
     Raises BenchmarkError, ResourceError, Interrupted.
     """
@@ -86,18 +99,18 @@ def come_back(outputs: Outputs, results: Path, console: Console) -> int:
     cronjob = jobs.template()
     active = jobs.active()
     if active is not None:
-        return _see_to_its_end(jobs, cronjob, active, results, console)
+        return _see_to_its_end(jobs, cronjob, active, results, console, ctrl_c)
     latest = next(iter(jobs.all()), None)
     outcome = look_back(jobs, latest) if latest is not None else None
     return _bring_home(jobs, cronjob, latest, outcome, results, console)
 
 
-def _see_to_its_end(jobs: Jobs, cronjob: Json, job: Json, results: Path, console: Console) -> int:
+def _see_to_its_end(jobs: Jobs, cronjob: Json, job: Json, results: Path, console: Console, ctrl_c: str) -> Measured:
     name, namespace = job["metadata"]["name"], jobs.place.namespace
     stop = f"kubectl delete job {name} -n {namespace}"
     left = f"{name} goes on without this terminal; come back with `make results`, or stop it with `{stop}`"
     with View(console) as view, _interruptible(left):
-        view.note(f"{name} measures {jobs.place.stack} in namespace {namespace}; Ctrl-C leaves it running")
+        view.note(f"{name} measures {jobs.place.stack} in namespace {namespace}; Ctrl-C {ctrl_c}")
         try:
             outcome = follow(jobs, job, view)
         except Stuck as error:
@@ -108,7 +121,7 @@ def _see_to_its_end(jobs: Jobs, cronjob: Json, job: Json, results: Path, console
 
 def _bring_home(
     jobs: Jobs, cronjob: Json, job: Json | None, outcome: Outcome | None, results: Path, console: Console
-) -> int:
+) -> Measured:
     name = job["metadata"]["name"] if job else ""
     left = "interrupted; the runs stay on the results volume, `make results` copies them"
     try:
@@ -126,7 +139,7 @@ def _bring_home(
         if outcome is None or not outcome.shown:
             print_summary(console, finished)
         console.print(f"report: {write_report(finished)}", soft_wrap=True, highlight=False)
-    return _exit_code(name, outcome, finished)
+    return Measured(_exit_code(name, outcome, finished), finished)
 
 
 def _run_of(outcome: Outcome | None, runs: Sequence[str]) -> str | None:
