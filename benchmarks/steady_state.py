@@ -1,9 +1,9 @@
 """When a run under constant load has settled, and how long it has to go on. Decided by its requests, not by a constant.
 
 A service starts empty: its first requests find no queue. Where that ends is found by MSER-5 (White 1997, Simulation
-69:6): of all cuts, the one after which the mean of the rest is known best, over means of five requests. It is applied to
-the first-token times and to the requests in flight; the later cut counts. A cut in the second half means that
-the run never settled, or is too short to tell.
+69:6): of all cuts, the one after which the mean of the rest is known best, over means of five requests. It is applied
+to the first-token times and to the requests in flight; the later cut counts. A cut in the second half means that the
+run never settled, or is too short to tell.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def _by_a_job(outputs: dict[str, Any], wish: Wish, console: Console, *, going_on
         if going_on and Jobs(KubeApi(where.cluster), where.benchmark_job).all():
             done = on_kubernetes.come_back(where, wish.results, console, _ENDS_IT)
         else:
-            done = on_kubernetes.run(where, wish.results, console, on_kubernetes.Choice(wish.scenario, wish.rates), _ENDS_IT)
+            choice = on_kubernetes.Choice(wish.scenario, wish.rates)
+            done = on_kubernetes.run(where, wish.results, console, choice, _ENDS_IT)
     except on_kubernetes.Interrupted:
         raise KeyboardInterrupt from None
     if done.run is None:

@@ -32,7 +32,9 @@ class Search(BaseModel):
 
 
 class Capacity(BaseModel):
-    """All searches of one service. `grid_requests`: what a grid at steps of 2.5 % sends up to its first failing rate."""
+    """All searches of one service. `grid_requests`: what a grid at steps of 2.5 % sends up to its first
+    failing rate.
+    """
 
     service: str
     slo: list[str]

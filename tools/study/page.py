@@ -14,23 +14,24 @@ PAGE = "method-study.md"
 
 _HEAD = """# How far the method can be believed: studies on simulated services
 
-Written by `make study` from [{file}]({file}); do not edit. The services are simulated ([what by](../../../tools/study/services.py)):
-their latencies follow a queueing model, so that the true answer is known. They say how good the method is, and nothing
-about any hardware. {seconds} min on two cores.
+Written by `make study` from [{file}]({file}); do not edit. The services are simulated
+([what by](../../../tools/study/services.py)): their latencies follow a queueing model, so that the true answer is
+known. They say how good the method is, and nothing about any hardware. {seconds} min on two cores.
 
 ## The highest rate under an SLO
 
-Each service was searched with {searches} seeds, between {lowest:g} and {highest:g} req/s, knowing nothing else. The truth is
-from runs of 20,000 requests. The grid it is compared with goes up in steps of 2.5 % and ends at the first rate that fails.
+Each service was searched with {searches} seeds, between {lowest:g} and {highest:g} req/s, knowing nothing else. The
+truth is from runs of 20,000 requests. The grid it is compared with goes up in steps of 2.5 % and ends at the first rate
+that fails.
 
-| service | SLO | truth | largest error | ranges (90 %) that hold the truth | runs, requests (median) | of a grid's requests, at most |
+| service | SLO | truth | largest error | ranges (90 %) that hold it | runs, requests (median) | part of a grid, at most |
 |---|---|---|---|---|---|---|
 """
 _COMPARISONS = """
 ## Two services against each other
 
-{number} comparisons each, with searches of their own on both sides; a difference is called one where the 99 % range of the
-ratio leaves out 1.
+{number} comparisons each, with searches of their own on both sides; a difference is called one where the 99 % range
+of the ratio leaves out 1.
 
 | base | candidate | true ratio | more | less | no difference shown | not known |
 |---|---|---|---|---|---|---|
