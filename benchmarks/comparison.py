@@ -6,32 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
 
-from benchmarks.boundary import Boundary
-from benchmarks.explore import Measured, conclude
+from benchmarks.explore import conclude
+from benchmarks.highest_rate import HighestRate, highest_rate
+from benchmarks.measured import Measured
 from benchmarks.ratio import Ratio, ratio
 from benchmarks.slo import Slo
-
-
-class Range(BaseModel):
-    """The highest rate under an SLO, requests per second: estimate, highest shown to pass, lowest shown to fail.
-
-    `all_pass` (or `all_fail`): every rate that was measured did, the highest (lowest) of which is `end`.
-    """
-
-    confidence: float
-    rate: float | None
-    passes: float | None
-    fails: float | None
-    all_pass: bool = False
-    all_fail: bool = False
-    end: float | None = None
-
-    def __str__(self) -> str:
-        if self.rate is None:
-            side = "met" if self.all_pass else "missed"
-            return f"{side} at every rate measured ({'up to' if self.all_pass else 'down to'} {self.end:.3g} req/s)"
-        ends = [f"{end:.3g}" if end is not None else "?" for end in (self.passes, self.fails)]
-        return f"{self.rate:.3g} [{ends[0]} to {ends[1]}] req/s"
 
 
 class SloComparison(BaseModel):
@@ -39,8 +18,8 @@ class SloComparison(BaseModel):
 
     name: str
     bounds: list[str]
-    base: Range
-    candidate: Range
+    base: HighestRate
+    candidate: HighestRate
     ratio: Ratio
     sentence: str
 
@@ -54,7 +33,7 @@ def compare_slos(
     found: list[SloComparison] = []
     for name, bounds in slos.items():
         ours = [conclude(bounds, runs, "").rate for _, runs in (base, candidate)]
-        ranges = [_range(one, bounds, runs) for one, (_, runs) in zip(ours, (base, candidate), strict=True)]
+        ranges = [highest_rate(bounds, runs) for _, runs in (base, candidate)]
         how = ratio(*ours)
         words = [str(bound) for bound in bounds]
         sentence = _sentence(words, base[0], candidate[0], ranges, how)
@@ -64,24 +43,7 @@ def compare_slos(
     return found
 
 
-def _range(found: Boundary, bounds: Sequence[Slo], runs: Sequence[Measured]) -> Range:
-    from benchmarks.explore import answers_of
-
-    answers = [answers_of(bound, runs) for bound in bounds]
-    met = [all(each[index].passes for each in answers) for index in range(len(runs))]
-    rates = [run.rate for run in runs]
-    return Range(
-        confidence=found.confidence,
-        rate=found.rate,
-        passes=found.passes,
-        fails=found.fails,
-        all_pass=all(met),
-        all_fail=not any(met),
-        end=max(rates) if all(met) else min(rates) if not any(met) else None,
-    )
-
-
-def _sentence(words: Sequence[str], base: str, candidate: str, ranges: Sequence[Range], how: Ratio) -> str:
+def _sentence(words: Sequence[str], base: str, candidate: str, ranges: Sequence[HighestRate], how: Ratio) -> str:
     under = " and ".join(words)
     if how.verdict in ("more", "less"):
         return (
@@ -92,8 +54,8 @@ def _sentence(words: Sequence[str], base: str, candidate: str, ranges: Sequence[
             f"no difference shown under {under}: {candidate} serves {how.estimate:.2f}× "
             f"[{how.low:.2f} to {how.high:.2f}] the rate of {base}"
         )
-    if ranges[0].all_pass and ranges[1].all_pass:
+    if ranges[0].met_up_to and ranges[1].met_up_to:
         return f"no difference shown under {under}: both meet it at every rate measured; measure higher ones"
-    if ranges[0].all_fail and ranges[1].all_fail:
+    if ranges[0].missed_from and ranges[1].missed_from:
         return f"no difference shown under {under}: neither meets it at any rate measured; measure lower ones"
     return f"not known under {under}: {base} {ranges[0]}; {candidate} {ranges[1]}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.boundary import NEAR, Boundary, Run, crude_boundary, find_boundary
+from benchmarks.measured import Measured
 from benchmarks.observation import observe
 from benchmarks.records import Request
 from benchmarks.search import Limits, Plan, next_rate
@@ -17,15 +18,6 @@ from benchmarks.steady_state import Length, find_settled, plan_length, queue_mem
 
 # Sends so many requests at a rate and returns the records of all, in the order of sending.
 Measure = Callable[[float, Length], Sequence[Request]]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One run: the offered rate, the requests of its window, and how many were sent in all."""
-
-    rate: float
-    window: Sequence[Request]
-    sent: int
 
 
 @dataclass(frozen=True)

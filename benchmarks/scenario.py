@@ -25,10 +25,15 @@ class _Strict(BaseModel):
 
 
 class Search(_Strict):
-    """Between which rates, in requests per second, the highest that meets the SLO is looked for."""
+    """Between which rates, in requests per second, the highest that meets the SLO is looked for.
+
+    half_width: of the range that the result is to have, as a part of it. most_runs: rates measured for one SLO at most.
+    """
 
     lowest: float = Field(gt=0)
     highest: float = Field(gt=0)
+    half_width: float = Field(default=0.03, gt=0, lt=0.5)
+    most_runs: int = Field(default=16, ge=8)
 
     @model_validator(mode="after")
     def _in_order(self) -> Search:
@@ -155,6 +160,11 @@ class Scenario(_Strict):
         if not bounds["tpot"]:
             return 0.0
         return (max(bounds["ttft"], default=0.0) + highest_of(self.lengths[1]) * max(bounds["tpot"])) / 1000
+
+    @property
+    def slo_sets(self) -> dict[str, list[Slo]]:
+        """Every SLO by name, that of the scenario itself first."""
+        return {"slo": self.slo, **self.also}
 
     @property
     def sweep(self) -> list[float]:

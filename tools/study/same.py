@@ -9,7 +9,8 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from benchmarks.boundary import Boundary
-from benchmarks.explore import Measured, explore
+from benchmarks.explore import explore
+from benchmarks.measured import Measured
 from benchmarks.ratio import Ratio, ratio
 from tools.simulated_server.model import Speed
 from tools.study.services import FEWEST, FIRST_E2E_S, LIMITS, Service, measure_on

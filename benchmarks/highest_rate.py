@@ -1,0 +1,68 @@
+"""The highest rate under each SLO of a scenario, as a result that is kept and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from benchmarks.explore import answers_of, conclude
+from benchmarks.measured import Measured
+from benchmarks.scenario import Scenario
+from benchmarks.slo import Slo
+
+
+class HighestRate(BaseModel):
+    """Requests per second, with `confidence`: `passes`, the highest shown to pass; `fails`, the lowest shown to fail;
+    `rate`, the estimate between them. What the runs do not show is None.
+
+    met_up_to: the highest rate measured, where the SLO was met at all; missed_from: the lowest, where it was at none.
+    """
+
+    confidence: float
+    rate: float | None
+    passes: float | None
+    fails: float | None
+    met_up_to: float | None = None
+    missed_from: float | None = None
+
+    def __str__(self) -> str:
+        if self.met_up_to is not None:
+            return f"met at every rate measured, up to {self.met_up_to:.3g} req/s"
+        if self.missed_from is not None:
+            return f"missed at every rate measured, down to {self.missed_from:.3g} req/s"
+        if self.rate is None or self.passes is None or self.fails is None:
+            return f"about {self.rate:.3g} req/s, too few runs for a range" if self.rate else "not known"
+        return f"{self.rate:.3g} req/s [{self.passes:.3g} to {self.fails:.3g}]"
+
+
+class SloAnswer(BaseModel):
+    """One SLO: its name in the scenario, its bounds in words, and the rate up to which it is met."""
+
+    name: str
+    bounds: list[str]
+    highest: HighestRate
+
+
+def answer_slos(scenario: Scenario, measured: Sequence[Measured]) -> list[SloAnswer]:
+    """The highest rate under every SLO of a scenario, from at least one measured rate."""
+    return [
+        SloAnswer(name=name, bounds=[str(bound) for bound in bounds], highest=highest_rate(bounds, measured))
+        for name, bounds in scenario.slo_sets.items()
+    ]
+
+
+def highest_rate(bounds: Sequence[Slo], measured: Sequence[Measured]) -> HighestRate:
+    """The highest rate under one SLO."""
+    found = conclude(bounds, measured, "").rate
+    answers = [answers_of(bound, measured) for bound in bounds]
+    met = [all(each[index].passes for each in answers) for index in range(len(measured))]
+    rates = [run.rate for run in measured]
+    return HighestRate(
+        confidence=found.confidence,
+        rate=found.rate,
+        passes=found.passes,
+        fails=found.fails,
+        met_up_to=max(rates) if all(met) else None,
+        missed_from=min(rates) if not any(met) else None,
+    )
