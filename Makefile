@@ -36,9 +36,9 @@ rehearse: tools ## Deploy STACK=pd-2p1d for real on a simulated Kubernetes clust
 	@$(TOOLCHAIN) ensure kubernetes-provider cluster >&2
 	.venv/bin/python -m tools.rehearsal up "$(or $(STACK),pd-2p1d)"
 
-rehearse-shell: tools ## A shell beside a simulated Kubernetes cluster: pulumi, kubectl, make
+rehearse-shell: tools ## A shell beside a simulated Kubernetes cluster: pulumi, kubectl, make (GPU_NODES=4)
 	@$(TOOLCHAIN) ensure kubernetes-provider cluster >&2
-	.venv/bin/python -m tools.rehearsal shell
+	.venv/bin/python -m tools.rehearsal shell $(if $(GPU_NODES),--gpu-nodes="$(GPU_NODES)")
 
 ##@ Deploy and measure
 .PHONY: stacks benchmark results scenarios
