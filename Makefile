@@ -140,10 +140,12 @@ test-simulated: toolchain toolchain-cluster
 	.venv/bin/python -m pytest $(SIMULATED)
 
 # This tier and the engine's wait a good part of the time: more processes than cores. Not reordered, as files of few
-# tests are the long ones here, and would come last.
+# tests are the long ones here, and would come last. One long file would, by its name: it comes first.
+LONG := tests/cluster/test_rdma_gate.py
 test-deployed: toolchain toolchain-cluster
 	@$(ENTER)
-	.venv/bin/python -m pytest -v tests/cluster $(addprefix --ignore=,$(SIMULATED)) -n 3 --dist loadfile --no-loadscope-reorder
+	.venv/bin/python -m pytest -v $(LONG) $(filter-out $(LONG) $(SIMULATED),$(wildcard tests/cluster/test_*.py)) \
+		-n 3 --dist loadfile --no-loadscope-reorder
 
 test-images: toolchain-base ## Build the images with BuildKit, on stand-ins for what no registry gives here (root, 30 GB of disk)
 	@$(TOOLCHAIN) ensure image-builders >&2
