@@ -36,9 +36,9 @@ rehearse: tools ## Deploy STACK=pd-2p1d for real on a simulated Kubernetes clust
 	@$(TOOLCHAIN) ensure kubernetes-provider cluster >&2
 	.venv/bin/python -m tools.rehearsal up "$(or $(STACK),pd-2p1d)"
 
-rehearse-shell: tools ## A shell beside a simulated Kubernetes cluster: pulumi, kubectl, make
+rehearse-shell: tools ## A shell beside a simulated Kubernetes cluster: pulumi, kubectl, make (GPU_NODES=4)
 	@$(TOOLCHAIN) ensure kubernetes-provider cluster >&2
-	.venv/bin/python -m tools.rehearsal shell
+	.venv/bin/python -m tools.rehearsal shell $(if $(GPU_NODES),--gpu-nodes="$(GPU_NODES)")
 
 .PHONY: simulated-server
 simulated-server: tools ## An OpenAI server of modelled latencies, no model in it; prints a target to measure (ARGS=--help)
@@ -121,15 +121,15 @@ screenshots: tools ## Photograph the report and the figures, of simulated runs, 
 	.venv/bin/python -m tools.screenshots
 
 ##@ Test
-.PHONY: test compile-meanwhile lint types test-first test-fast test-unit test-engine test-cluster test-local \
-	test-images
-test: toolchain-base compile-meanwhile lint test-first test-cluster ## Everything that can be tested here
+.PHONY: test compile-meanwhile lint types test-first test-fast test-unit test-engine test-simulated \
+	test-cluster test-deployed test-local test-images
+test: toolchain-base compile-meanwhile lint test-first test-deployed ## Everything that can be tested here
 
-# Engines that load, and loads that run, leave a core free for much of the time. The cluster tier needs both.
+# Engines that load, and loads that run, leave a core free for much of the time. Deploying to a cluster needs both.
 test-first: toolchain-base toolchain-benchmark
 	@.venv/bin/python -m tools.side_by_side test-local test-fast
 
-test-fast: types test-unit test-engine
+test-fast: types test-unit test-engine test-simulated
 
 # What the later tests need and is not there yet; they wait for it. It ends when this make does (its process: PPID).
 compile-meanwhile:
@@ -153,11 +153,21 @@ test-engine: toolchain-base ## The real Pulumi engine, from the shell; what Ray 
 	@$(ENTER)
 	.venv/bin/python -m pytest tests/runtime tests/engine -n 3 --dist loadfile
 
-# This tier and the one above wait a good part of the time: more processes than cores. Not reordered, as files of few
-# tests are the long ones here, and would come last.
-test-cluster: toolchain toolchain-cluster ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
+test-cluster: test-simulated test-deployed ## A real Kubernetes control plane with simulated GPU nodes, deployed to by Pulumi
+
+# The part of the cluster tier that one core can do beside the local tier: the cluster itself, and validation.
+SIMULATED := $(wildcard tests/cluster/test_simulated_*.py) tests/cluster/test_strict_validation.py
+test-simulated: toolchain toolchain-cluster
 	@$(ENTER)
-	.venv/bin/python -m pytest -v tests/cluster -n 3 --dist loadfile --no-loadscope-reorder
+	.venv/bin/python -m pytest $(SIMULATED)
+
+# This tier and the engine's wait a good part of the time: more processes than cores. Not reordered, as files of few
+# tests are the long ones here, and would come last. One long file would, by its name: it comes first.
+LONG := tests/cluster/test_rdma_gate.py
+test-deployed: toolchain toolchain-cluster
+	@$(ENTER)
+	.venv/bin/python -m pytest -v $(LONG) $(filter-out $(LONG) $(SIMULATED),$(wildcard tests/cluster/test_*.py)) \
+		-n 3 --dist loadfile --no-loadscope-reorder
 
 test-images: toolchain-base ## Build the images with BuildKit, on stand-ins for what no registry gives here (root, 30 GB of disk)
 	@$(TOOLCHAIN) ensure image-builders >&2

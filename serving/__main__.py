@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from serving.command_line import run
 from serving.engine import budget_differences
 from serving.errors import ConfigError
 from serving.fabric.combine import DISCOVERED
@@ -59,15 +60,8 @@ def stacks() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command, by default that of the command line; what a user can put right is one line. An exit code."""
-    try:
-        app(arguments, standalone_mode=True)
-    except ConfigError as error:
-        typer.echo(f"error: {error}", err=True)
-        return 1
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 1
-    return 0
+    """Run one command, by default that of the command line. An exit code."""
+    return run(app, arguments)
 
 
 if __name__ == "__main__":

@@ -189,6 +189,9 @@ def test_two_updates_at_once(shell: ClusterShell) -> None:
 
 
 def test_killed_and_cancelled(shell: ClusterShell) -> None:
+    # Only a creation that is cut off stays in the state as pending; an update does not.
+    undone = shell.run("pulumi destroy --yes --skip-preview --target '**RayServiceReady**' --target-dependents", 300)
+    assert undone.ok, undone.text
     process = waiting_update(shell)
     plugins = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGKILL)
@@ -202,8 +205,8 @@ def test_killed_and_cancelled(shell: ClusterShell) -> None:
     assert not locked.ok
     seen = message(locked, r"the stack is currently locked[^\n]*")
     then = (
-        "`pulumi cancel`, then `pulumi up` goes on; it and `destroy` warn of pending operations until `pulumi "
-        "refresh`, which asks, or `pulumi refresh --clear-pending-creates`; "
+        "`pulumi cancel`, then `pulumi up` goes on; where something was being made, it and `destroy` warn of pending "
+        "operations until `pulumi refresh`, which asks, or `pulumi refresh --clear-pending-creates`; "
         "a `pulumi-resource-kubernetes` may still run: end it"
     )
     rows.append(Row("`kill -9` of `pulumi up`", seen, then))

@@ -14,6 +14,7 @@ from serving.fabric.combine import combine
 from serving.fabric.node import NodeFabric
 from tests.cluster.conftest import NODES, ClusterShell, cluster_shell
 from tests.cluster.deployment import IMAGES, api_of, everything, pods, ray_service, uids, write_stack
+from tests.cluster.waiting import eventually
 from tests.shell import Answer, assert_one_clear_line
 from tools.rehearsal.cluster import SimulatedCluster
 from tools.rehearsal.fabric_stand_in import gate_log, inspector_log, stand_in_node
@@ -161,6 +162,13 @@ def test_off_is_said_to_every_later_benchmark(shell: ClusterShell) -> None:
 def test_nothing_of_it_is_left(shell: ClusterShell, before: set[tuple[str, str, str]]) -> None:
     destroy = shell.run("pulumi destroy --yes --skip-preview", 300)
     assert destroy.ok, destroy.text
-    left = {(kind, name) for kind, _, name in everything(api_of(shell)) - before if kind != "persistentvolumes"}
-    assert left == {("namespaces", NAME), ("persistentvolumeclaims", "results")}, left
+    kept = {("namespaces", NAME), ("persistentvolumeclaims", "results")}
+
+    def left() -> set[tuple[str, str]]:
+        """Pulumi does not wait until the garbage collector has let go of the last object with pods."""
+        found = everything(api_of(shell)) - before
+        return {(kind, name) for kind, _, name in found if kind != "persistentvolumes"}
+
+    eventually(lambda: left() <= kept, "nothing else is left")
+    assert left() == kept
     assert node_labels(shell).count(None) == len(node_labels(shell))

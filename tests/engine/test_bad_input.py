@@ -134,12 +134,12 @@ def test_another_ray_version(remote: Shell, dashboard: Dashboard) -> None:
     assert dashboard.puts == 0
 
 
-@pytest.mark.parametrize("chart", ["/nonexistent", "./infra", "/etc/passwd", "oci://127.0.0.1:1/x", "ünï"])
-def test_an_operators_chart_that_is_none(shell: Shell, chart: str) -> None:
+def test_an_operators_chart_that_is_none(shell: Shell) -> None:
     images = {name: f"registry.example/{name}@sha256:{'1' * 64}" for name in ("engine", "benchmark")}
-    shell.write_stack("pd-2p1d", cluster={"provider": "existing"}, images=images, rayOperator={"chart": chart})
+    shell.write_stack("pd-2p1d", cluster={"provider": "existing"}, images=images)
     assert shell.run("pulumi stack select --create pd-2p1d").ok
-    for command in ("preview", "up --yes --skip-preview"):
+    for command, chart in (("preview", "./infra"), ("up --yes --skip-preview", "oci://127.0.0.1:1/x")):
+        shell.write_stack("pd-2p1d", rayOperator={"chart": chart})
         assert_one_clear_line(shell.run(f"pulumi {command}"), "pd-mi325x:rayOperator.chart: ")
     assert_nothing_made(shell)
 

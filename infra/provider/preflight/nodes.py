@@ -100,7 +100,7 @@ def _head(inputs: Properties, rooms: list[Room]) -> list[str]:
 
 
 def _engine_ask(inputs: Properties) -> Quantities:
-    devices = dict(inputs["rdmaResources"])
+    devices = dict(sorted(inputs["rdmaResources"].items()))  # a protobuf map keeps no order
     if inputs["gpuResource"]:
         devices = {inputs["gpuResource"]: inputs["gpusPerNode"], **devices}
     asked = {**devices, "cpu": inputs["engineCpu"], "memory": inputs["engineMemory"]}
