@@ -53,12 +53,10 @@ def run(
         with endings_as_interrupt(), Progress(console) as progress:
             runner.execute(started, aiperf, progress.say)
     except KeyboardInterrupt:
-        done = len(started.results())
-        console.print(f"interrupted: {done} of {len(chosen.sweep)} rates kept; the same command with --resume goes on")
+        console.print(f"interrupted: {started.progress}; the same command with --resume goes on")
         raise typer.Exit(INTERRUPTED) from None
     except BenchmarkError as error:
-        done = len(started.results())
-        raise BenchmarkError(f"{error} ({done} of {len(chosen.sweep)} rates kept; --resume goes on)") from None
+        raise BenchmarkError(f"{error} ({started.progress}; --resume goes on)") from None
     _conclude(started)
 
 

@@ -24,6 +24,8 @@ NEAR = 0.10
 FEWEST = 5
 # A statistic further than this from its bound, in log, says only on which side the rate is.
 FURTHEST = math.log(10)
+# Runs whose rates differ by less from what was offered, in log, were sent by the clock.
+_NO_LUCK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,9 @@ def _fit(runs: Sequence[Run], confidence: float) -> Boundary:
     x = [math.log(run.offered) - centre for run in runs]
     luck = [math.log(run.achieved / run.offered) for run in runs]
     columns = [np.ones(len(runs)), np.array(x), np.array(luck)]
-    # The luck costs a degree of freedom, which few runs do not have to spare.
-    design = np.column_stack(columns if len(runs) > FEWEST else columns[:2])
+    # The luck costs a degree of freedom, which few runs do not have to spare; and arrivals from a trace have none.
+    lucky = len(runs) > FEWEST and max(luck) - min(luck) > _NO_LUCK
+    design = np.column_stack(columns if lucky else columns[:2])
     freedom = len(runs) - design.shape[1]
     if freedom < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
         return nothing

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from benchmarks.explore import expected, next_of
 from benchmarks.measured import Measured
+from benchmarks.run_length import Length, plan_length
 from benchmarks.scenario import Scenario
 from benchmarks.search import Limits
-from benchmarks.steady_state import Length, plan_length
 
 # A rate is the name of its folder, and is measured once in a run: one that is taken makes way by this part.
 _ASIDE = 0.001
@@ -33,7 +33,8 @@ def next_step(scenario: Scenario, measured: Sequence[Measured], idle_e2e_s: floa
     if wanted is None:
         return None
     rate, reason = wanted
-    length = plan_length(rate, *expected(rate, measured, idle_e2e_s), scenario.min_requests)
+    least = Length(scenario.warmup_requests(rate), scenario.measured_requests(rate))
+    length = plan_length(rate, *expected(rate, measured, idle_e2e_s), least, scenario.max_requests)
     return Step(rate, length, reason)
 
 

@@ -12,9 +12,10 @@ from benchmarks.boundary import NEAR, Boundary, Run, crude_boundary, find_bounda
 from benchmarks.measured import Measured
 from benchmarks.observation import observe
 from benchmarks.records import Request
+from benchmarks.run_length import Length, plan_length
 from benchmarks.search import Limits, Plan, next_rate
 from benchmarks.slo import Slo
-from benchmarks.steady_state import Length, find_settled, plan_length, queue_memory
+from benchmarks.steady_state import find_settled, queue_memory
 
 # Sends so many requests at a rate and returns the records of all, in the order of sending.
 Measure = Callable[[float, Length], Sequence[Request]]
@@ -34,19 +35,21 @@ def explore(
     limits: Limits,
     measure: Measure,
     first_e2e_s: float,
-    fewest: int,
+    least: Length,
+    most: int,
     runs: list[Measured],
 ) -> dict[str, Found]:
     """Search each SLO in turn, until its rate is known. `runs` are those made before; new ones are added to it.
 
-    `first_e2e_s`: what one request is thought to take on a quiet service, in seconds. `fewest`: requests of a window.
+    `first_e2e_s`: what one request is thought to take on a quiet service, in seconds. `least`, `most`: plan_length's.
     """
     found: dict[str, Found] = {}
     for name, bounds in slos.items():
         while (plan := next_of(bounds, runs, limits)).rate is not None:
-            length = plan_length(plan.rate, *expected(plan.rate, runs, first_e2e_s), fewest)
+            length = plan_length(plan.rate, *expected(plan.rate, runs, first_e2e_s), least, most)
             requests = measure(plan.rate, length)
-            runs.append(Measured(plan.rate, requests[find_settled(requests).first :], len(requests)))
+            begins = find_settled(requests, length.warmup).first
+            runs.append(Measured(plan.rate, requests[begins:], len(requests)))
         found[name] = conclude(bounds, runs, plan.reason)
     return found
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from benchmarks.errors import BenchmarkError, first_problem
 from benchmarks.explore import answers_of, conclude
 from benchmarks.measured import Measured
+from benchmarks.run_directory import ANSWERS, RunDirectory, write_atomically
 from benchmarks.scenario import Scenario
 from benchmarks.slo import Slo
 
@@ -26,6 +28,11 @@ class HighestRate(BaseModel):
     met_up_to: float | None = None
     missed_from: float | None = None
 
+    @property
+    def ranged(self) -> bool:
+        """Whether both ends of the range are known."""
+        return self.passes is not None and self.fails is not None
+
     def __str__(self) -> str:
         if self.met_up_to is not None:
             return f"met at every rate measured, up to {self.met_up_to:.3g} req/s"
@@ -33,7 +40,7 @@ class HighestRate(BaseModel):
             return f"missed at every rate measured, down to {self.missed_from:.3g} req/s"
         if self.rate is None or self.passes is None or self.fails is None:
             return f"about {self.rate:.3g} req/s, too few runs for a range" if self.rate else "not known"
-        return f"{self.rate:.3g} req/s [{self.passes:.3g} to {self.fails:.3g}]"
+        return f"{self.rate:.3g} [{self.passes:.3g} to {self.fails:.3g}] req/s"
 
 
 class SloAnswer(BaseModel):
@@ -50,6 +57,24 @@ def answer_slos(scenario: Scenario, measured: Sequence[Measured]) -> list[SloAns
         SloAnswer(name=name, bounds=[str(bound) for bound in bounds], highest=highest_rate(bounds, measured))
         for name, bounds in scenario.slo_sets.items()
     ]
+
+
+def write_answers(run: RunDirectory, measured: Sequence[Measured]) -> None:
+    """Keep what a finished run answers: from this moment it is complete."""
+    text = _ANSWERS.dump_json(answer_slos(run.scenario, measured), indent=2).decode()
+    write_atomically(run.path / ANSWERS, text)
+
+
+def read_answers(run: RunDirectory) -> list[SloAnswer]:
+    """What a run answers; nothing while it is not finished. Raises BenchmarkError when the file is damaged."""
+    path = run.path / ANSWERS
+    try:
+        return _ANSWERS.validate_json(path.read_bytes()) if path.exists() else []
+    except ValidationError as error:
+        raise BenchmarkError(f"{path} is damaged or of another version: {first_problem(error)}") from None
+
+
+_ANSWERS = TypeAdapter(list[SloAnswer])
 
 
 def highest_rate(bounds: Sequence[Slo], measured: Sequence[Measured]) -> HighestRate:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.records import RECORDS_FILE, Request, read_records
-from benchmarks.run_directory import WORKLOAD, RunDirectory
+from benchmarks.run_directory import WORKLOAD, RateResult, RunDirectory
 from benchmarks.workload import read_workload
 
 
@@ -21,9 +21,15 @@ class Measured:
 
 def read_measured(run: RunDirectory) -> list[Measured]:
     """Every finished rate of a run, from its raw records. Raises BenchmarkError for files that are not whole."""
-    found: list[Measured] = []
-    for result in run.results():
-        folder = run.rate_folder(result.rate)
-        requests = read_records(folder / "aiperf" / RECORDS_FILE, read_workload(folder / WORKLOAD))
-        found.append(Measured(result.rate, requests[result.summary.warmup_requests :], len(requests)))
-    return found
+    return [read_rate(run, result) for result in run.results()]
+
+
+def read_rate(run: RunDirectory, result: RateResult) -> Measured:
+    """One finished rate, from its raw records. Raises BenchmarkError for files that are not whole."""
+    folder = run.rate_folder(result.rate)
+    requests = read_records(folder / "aiperf" / RECORDS_FILE, read_workload(folder / WORKLOAD))
+    window = requests[result.summary.warmup_requests :]
+    # The gaps of a thousand tokens a request fill the memory, and most SLOs do not ask for them.
+    if not any(bound.metric == "itl" for bounds in run.scenario.slo_sets.values() for bound in bounds):
+        window = [replace(request, gaps_ms=()) for request in window]
+    return Measured(result.rate, window, len(requests))

@@ -35,6 +35,11 @@ class Priming(BaseModel):
     seconds: list[float]
     awake: bool
 
+    def whole_answer_s(self, scenario: Scenario) -> float:
+        """Seconds that a request takes on the quiet service, at most: waking ones ask for MOST_TOKENS tokens."""
+        longest = scenario.longest[1]
+        return self.seconds[-1] * longest / min(longest, MOST_TOKENS)
+
 
 def prime(target: Target, scenario: Scenario, say: Callable[[str], None]) -> Priming:
     """Send requests as long as the scenario's longest one after another until their times agree.

@@ -73,6 +73,7 @@ def write_report(run: RunDirectory) -> Path:
         tiles=tiles(summary),
         drawings=charts(summary),
         checks=_check_rows(summary.rates),
+        faulty_checks=_check_rows([result for result in summary.rates if result.unusable]),
         moved=rows(summary.rates, _rates),
         commands=_commands(run, summary.rates),
     )
@@ -85,14 +86,7 @@ def tiles(said: RunSummary) -> list[Tile]:
     """The numbers that the verdict rests on: of the highest rate that meets the SLO, or of the lowest measured."""
     best = said.verdict.best_rate
     result = next((r for r in said.rates if r.rate == best), said.rates[0])
-    met, failed = said.verdict.best_rate, said.verdict.lowest_not_met
-    shown = [
-        Tile(
-            "highest rate that meets the SLO",
-            "none" if met is None else f"{met:g} req/s",
-            "no higher rate tried" if failed is None else f"not shown at {failed:g} req/s",
-        )
-    ]
+    shown = [_boundary_tile(said)]
     for held in result.summary.slo:
         latency = result.summary.latency(held.slo.metric)
         between = latency.intervals.get(held.slo.statistic)
@@ -109,6 +103,20 @@ def tiles(said: RunSummary) -> list[Tile]:
     tokens = f"{served.output_tokens_per_s:,.0f} tokens/s"
     shown.append(Tile(f"output at {result.rate:g} req/s", tokens, f"{served.good:,} complete answers measured"))
     return shown
+
+
+def _boundary_tile(said: RunSummary) -> Tile:
+    name = "highest rate that meets the SLO"
+    if said.slos and said.slos[0].highest.ranged:
+        highest = said.slos[0].highest
+        between = f"{highest.passes:.3g} to {highest.fails:.3g} ({highest.confidence:.0%})"
+        return Tile(name, f"{highest.rate:.3g} req/s", between)
+    met, failed = said.verdict.best_rate, said.verdict.lowest_not_met
+    return Tile(
+        name,
+        "none" if met is None else f"{met:g} req/s",
+        "no higher rate tried" if failed is None else f"not shown at {failed:g} req/s",
+    )
 
 
 def charts(said: RunSummary) -> list[Chart]:

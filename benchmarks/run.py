@@ -13,12 +13,15 @@ from pathlib import Path
 
 from benchmarks import preflight, run_directory
 from benchmarks.client_watch import CLIENT, SAMPLES, ClientSample, ClientWatch
+from benchmarks.course import Step, next_step
 from benchmarks.engine_time import engine_seconds
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import WATCHED, all_counted, prove_kv
+from benchmarks.highest_rate import write_answers
 from benchmarks.image_content import image_content
 from benchmarks.kept_files import file_sizes
 from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf
+from benchmarks.measured import read_measured, read_rate
 from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
 from benchmarks.nic_counters import NicBytes, increase, read_nics
 from benchmarks.own_commit import own_commit
@@ -62,22 +65,27 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
 
 
 def execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None = None) -> list[RateResult]:
-    """Run every rate that is not finished yet; return the results of all.
+    """Measure every rate that a run still lacks, write down up to which its SLOs are met, and return all results.
 
     `say` is told what is going on, a line at a time. Raises BenchmarkError when a rate cannot be measured; finished
     rates stay.
     """
-    todo = [rate for rate in run.scenario.sweep if run.finished(rate) is None]
-    if todo:
+    measured = read_measured(run)
+    # What the first length goes by matters only where there is a first: is anything left to do at all?
+    if next_step(run.scenario, measured, idle_e2e_s=1.0) is not None:
         executable = find_aiperf(aiperf)
         say("looking for words that are one token each")
         words = find_words(executable, run.target.tokenizer, run.path / run_directory.WORDS)
         priming = prime(run.target, run.scenario, say)
         run_directory.write_atomically(run.path / run_directory.PRIMING, priming.model_dump_json())
         _quiet_service(run.target, say, settling or Settling())
-        for number, rate in enumerate(todo, start=1):
-            said = partial(_prefixed, say, f"{rate:g} req/s ({number} of {len(todo)}): ")
-            run.finish_rate(_measure(run, rate, executable, words, said, settling))
+        idle_e2e_s = priming.whole_answer_s(run.scenario)
+        while (step := next_step(run.scenario, measured, idle_e2e_s)) is not None:
+            said = partial(_prefixed, say, f"{step.rate:g} req/s ({step.reason}): ")
+            result = _measure(run, step, executable, words, said, settling)
+            run.finish_rate(result)
+            measured.append(read_rate(run, result))
+    write_answers(run, measured)
     return run.results()
 
 
@@ -89,12 +97,12 @@ def _quiet_service(target: Target, say: Say, settling: Settling) -> None:
 
 
 def _measure(
-    run: RunDirectory, rate: float, aiperf: str, words: Words, say: Say, settling: Settling | None
+    run: RunDirectory, step: Step, aiperf: str, words: Words, say: Say, settling: Settling | None
 ) -> RateResult:
+    rate, due = step.rate, step.length.total
     folder, attempt = run.start_rate(rate)
     output, prompts = folder / "aiperf", folder / run_directory.PROMPTS
     seed = seed_for(run.scenario, run.info.run_id, rate, attempt)
-    due = run.scenario.warmup_requests(rate) + run.scenario.measured_requests(rate)
     say(f"planning {due} requests")
     workload = build_workload(run.scenario, rate, due, seed, run.target.block_size)
     run_directory.write_atomically(folder / run_directory.WORKLOAD, workload.model_dump_json())
@@ -104,10 +112,10 @@ def _measure(
     run_directory.write_atomically(folder / "command.json", json.dumps(written, indent=2))
     nics_before = _nics(run.target, folder / "nics-before")
     before = read_patiently(partial(scrape_target, run.target, folder / "metrics-before"), say, settling)
-    watched = _load(command, folder, run.scenario, rate, say)
+    watched = _load(command, folder, due, due / rate, say)
     requests = read_records(output / RECORDS_FILE, workload)
     delta = _counted(run.target, requests, before, folder, say, settling)
-    summary = summarize(run.scenario, rate, requests)
+    summary = summarize(run.scenario, rate, requests, max(step.length.warmup, workload.unsettled))
     proof = prove_kv(run.target, requests, delta)
     if proof.tokens:
         nics = _nic_bytes(nics_before, _nics(run.target, folder / "nics-after"))
@@ -120,6 +128,7 @@ def _measure(
         proof,
         alike,
         target=run.target,
+        due=due,
         planned_hit_rate=_planned_hit_rate(run.target, workload),
         hit_rate=measured_hit_rate(delta, run.target.deployment.kind),
         engine_s=engine_seconds(delta, len(requests)),
@@ -136,18 +145,17 @@ def _planned_hit_rate(target: Target, workload: Workload) -> tuple[float, float]
     return min(rates), max(rates)
 
 
-def _load(command: LoadCommand, folder: Path, scenario: Scenario, rate: float, say: Say) -> list[ClientSample]:
-    """Run AIPerf; returns how it fared, which is kept as client.json too."""
+def _load(command: LoadCommand, folder: Path, total: int, seconds: float, say: Say) -> list[ClientSample]:
+    """Run AIPerf, which sends `total` requests in about `seconds`; how it fared, which is kept as client.json too."""
     output, log = folder / "aiperf", folder / "aiperf.log"
     watch = ClientWatch()
-    total = scenario.warmup_requests(rate) + scenario.measured_requests(rate)
 
     def tick(elapsed: float) -> None:
         done = _lines(output / RECORDS_FILE)
         if done == 0:
             say(f"starting AIPerf ({elapsed:.0f} s; 4 s on an idle machine, a minute on a busy one or the first time)")
         else:
-            say(f"{done} of {total} requests answered, {elapsed:.0f} s of about {scenario.seconds(rate) + 7:.0f} s")
+            say(f"{done} of {total} requests answered, {elapsed:.0f} s of about {seconds + 7:.0f} s")
 
     # In the system's temporary folder, because AIPerf makes Unix sockets there, whose paths must be short.
     with tempfile.TemporaryDirectory(prefix="aiperf-", ignore_cleanup_errors=True) as scratch:

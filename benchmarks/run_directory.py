@@ -1,7 +1,9 @@
 """A run's directory: everything needed to read it again, repeat it, or finish it.
 
 results/<stack>/<time>-<id>/
-    run.json  target.json  scenario.json  words.json  priming.json  report.html
+    run.json  target.json  scenario.json  words.json  priming.json
+    answers.json      up to which rate each SLO is met; written last
+    report.html  summary.json
     rates/<rate>/
         workload.json  prompts.jsonl  command.json  aiperf.log  aiperf/…
         metrics-before-<i>.prom  metrics-after-<i>.prom
@@ -25,13 +27,14 @@ from benchmarks.priming import Priming
 from benchmarks.scenario import Scenario
 from benchmarks.summary import RateSummary
 from benchmarks.target import Target
-from benchmarks.validity import Finding
+from benchmarks.validity import Finding, only_overload
 
 SUMMARY = "summary.json"
 PRIMING = "priming.json"
 WORDS = "words.json"
 WORKLOAD = "workload.json"
 PROMPTS = "prompts.jsonl"
+ANSWERS = "answers.json"
 
 
 class RunInfo(BaseModel):
@@ -60,6 +63,16 @@ class RateResult(BaseModel):
     findings: list[Finding]
     files: dict[str, int] = {}
 
+    @property
+    def overloaded(self) -> bool:
+        """True when it has faults, and they show no more than that this rate is too much for the service."""
+        return only_overload(self.findings)
+
+    @property
+    def unusable(self) -> bool:
+        """True when a fault makes its numbers worth nothing, not even as `too much`."""
+        return not self.overloaded and any(finding.outcome == "fault" for finding in self.findings)
+
 
 class RunDirectory:
     """One run on disk."""
@@ -86,7 +99,8 @@ class RunDirectory:
 
     def results(self) -> list[RateResult]:
         """Results of all finished rates, lowest rate first."""
-        return [result for rate in self.scenario.sweep if (result := self.finished(rate)) is not None]
+        found = [_read(RateResult, path) for path in (self.path / "rates").glob(f"*/{SUMMARY}")]
+        return sorted(found, key=lambda result: result.rate)
 
     def priming(self) -> Priming | None:
         """How the service was woken before the last attempt; None when none has begun. Raises BenchmarkError."""
@@ -94,9 +108,20 @@ class RunDirectory:
         return _read(Priming, path) if path.exists() else None
 
     @property
+    def unfinished(self) -> list[float]:
+        """The rates of a sweep that have no result yet. Which a search still needs, only its results can tell."""
+        return [rate for rate in self.scenario.rates if not (self.rate_folder(rate) / SUMMARY).exists()]
+
+    @property
     def complete(self) -> bool:
-        """True when every rate is finished."""
-        return all((self.rate_folder(rate) / SUMMARY).exists() for rate in self.scenario.sweep)
+        """True when every rate of a sweep is finished, or a search has ended."""
+        return not self.unfinished if self.scenario.rates else (self.path / ANSWERS).exists()
+
+    @property
+    def progress(self) -> str:
+        """How far it has come, such as `2 of 3 rates kept`."""
+        done = len(list((self.path / "rates").glob(f"*/{SUMMARY}")))
+        return f"{done} of {len(self.scenario.rates)} rates kept" if self.scenario.rates else f"{done} rates kept"
 
     def start_rate(self, rate: float) -> tuple[Path, int]:
         """A fresh folder for a rate, and which attempt this is; what an earlier one left is kept beside it."""

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from benchmarks import bootstrap
+from benchmarks.highest_rate import SloAnswer, read_answers
 from benchmarks.kept_files import damaged_files
 from benchmarks.run_directory import RateResult, RunDirectory, RunInfo
 from benchmarks.scenario import Scenario
@@ -26,7 +27,8 @@ FILE = "summary.json"
 class RunSummary(BaseModel):
     """One run. Rates are req/s, latencies ms, other times s, unless a name says otherwise.
 
-    measured: what was measured. unfinished: rates of the scenario that have no result yet. interval_level: confidence
+    measured: what was measured. complete: whether all that the scenario asks for is. unfinished: rates of a sweep that
+    have no result yet. slos: up to which rate each SLO is met, once the run is complete. interval_level: confidence
     of every interval. findings are of the run as a whole, each rate has its own besides.
     """
 
@@ -35,7 +37,9 @@ class RunSummary(BaseModel):
     run_id: str
     started: datetime
     verdict: Verdict
+    complete: bool
     unfinished: list[float]
+    slos: list[SloAnswer]
     interval_level: float = bootstrap.LEVEL
     findings: list[Finding]
     rates: list[RateResult]
@@ -46,14 +50,16 @@ class RunSummary(BaseModel):
 
 def summarize_run(run: RunDirectory) -> RunSummary:
     """The summary of a run with at least one finished rate."""
-    results = run.results()
+    results, slos = run.results(), read_answers(run)
     findings = check_run(run.target, run.scenario, run.priming(), run.info.image, damaged_files(run))
     return RunSummary(
         stack=run.target.stack,
         run_id=run.info.run_id,
         started=run.info.started,
-        verdict=judge_run(results, findings),
-        unfinished=[rate for rate in run.scenario.sweep if run.finished(rate) is None],
+        verdict=judge_run(results, findings, slos),
+        complete=run.complete,
+        unfinished=run.unfinished,
+        slos=slos,
         findings=findings,
         rates=results,
         scenario=run.scenario,

@@ -14,10 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from benchmarks.conversations import check_spacing, check_turns
 from benchmarks.errors import BenchmarkError, first_problem
 from benchmarks.lengths import Length, highest_of, lowest_of, mean_of
+from benchmarks.run_length import LONGEST_WARMUP_PART
 from benchmarks.slo import Slo
 from benchmarks.trace_files import read_trace
 
 SCENARIOS_FILE = Path(__file__).with_name("scenarios.yaml")
+# Twenty times the memory of a queue near saturation, in the study's services: docs/explanation/method-study.md.
+MOST_REQUESTS = 4000
+# Before a range is believed: fewer degrees of freedom would raise t, and a lucky few runs can lie on a line.
+FEWEST_RUNS = 10
 
 
 class _Strict(BaseModel):
@@ -33,7 +38,7 @@ class Search(_Strict):
     lowest: float = Field(gt=0)
     highest: float = Field(gt=0)
     half_width: float = Field(default=0.03, gt=0, lt=0.5)
-    most_runs: int = Field(default=16, ge=8)
+    most_runs: int = Field(default=16, ge=FEWEST_RUNS)
 
     @model_validator(mode="after")
     def _in_order(self) -> Search:
@@ -62,9 +67,10 @@ class Scenario(_Strict):
     isl and osl are in tokens. prefix_hit_rate is the share of all prompt tokens that an earlier prompt has sent, in
     whole blocks of the server's prefix cache. rates and search are requests per second; warmup_s, window_s and
     request_timeout_s are seconds. min_requests is the smallest number of requests in a measured window, whatever the
-    rate: the window grows until it holds them. `also` names further sets of bounds that the same measurements answer.
-    seed `per-run` takes new prompts and arrivals for every run, so that no run is answered from the prefix cache that
-    an earlier one filled; a number repeats them.
+    rate: the window grows until it holds them. Warm-up and window are what is sent at least: a service that settles
+    slowly gets more of both (benchmarks/run_length.py), up to max_requests in a window. `also` names further sets of
+    bounds that the same measurements answer. seed `per-run` takes new prompts and arrivals for every run, so that no
+    run is answered from the prefix cache that an earlier one filled; a number repeats them.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
@@ -82,6 +88,7 @@ class Scenario(_Strict):
     warmup_s: float = Field(gt=0)
     window_s: float = Field(gt=0)
     min_requests: int = Field(ge=5)
+    max_requests: int = Field(default=MOST_REQUESTS, ge=5)
     arrivals: Literal["poisson", "trace"] = "poisson"
     request_timeout_s: float = Field(gt=0)
     seed: Literal["per-run"] | int = "per-run"
@@ -114,6 +121,8 @@ class Scenario(_Strict):
             raise ValueError("arrivals: trace replays the spacing of a trace, and there is none")
         if any(not bounds for bounds in self.also.values()):
             raise ValueError("each set under also needs a bound")
+        if self.max_requests < self.min_requests:
+            raise ValueError(f"max_requests: at least min_requests, {self.min_requests}")
         if self.turns > 1 and self.trace is not None:
             raise ValueError("turns: a trace has its own conversations, if any")
         if self.turns > 1:
@@ -166,25 +175,18 @@ class Scenario(_Strict):
         """Every SLO by name, that of the scenario itself first."""
         return {"slo": self.slo, **self.also}
 
-    @property
-    def sweep(self) -> list[float]:
-        """The rates to measure, lowest first: those given, or six in equal ratio over the range of a search."""
-        if self.search is None:
-            return self.rates
-        step = (self.search.highest / self.search.lowest) ** (1 / 5)
-        return [float(f"{self.search.lowest * step**number:.3g}") for number in range(6)]
-
     def warmup_requests(self, rate: float) -> int:
-        """How many leading requests at `rate` are warm-up: sent and accounted for, but not in the statistics."""
+        """How many leading requests at `rate` are warm-up at least: sent, accounted for, not in the statistics."""
         return math.ceil(rate * self.warmup_s)
 
     def measured_requests(self, rate: float) -> int:
-        """How many requests at `rate` are measured."""
+        """How many requests at `rate` are measured at least."""
         return max(math.ceil(rate * self.window_s), self.min_requests)
 
-    def seconds(self, rate: float) -> float:
-        """Expected length of the arrivals at `rate`, warm-up included, in seconds."""
-        return (self.warmup_requests(rate) + self.measured_requests(rate)) / rate
+    def most_seconds(self, rate: float) -> float:
+        """How long the arrivals at `rate` last at most, warm-up included (benchmarks/run_length.py)."""
+        window = max(self.measured_requests(rate), self.max_requests)
+        return (max(self.warmup_requests(rate), window * LONGEST_WARMUP_PART) + window) / rate
 
     def with_rates(self, rates: Sequence[float]) -> Scenario:
         """The same scenario at these rates, and no search. Raises BenchmarkError when they make no sense."""

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.boundary import NEAR, Run, crude_boundary, find_boundary
+from benchmarks.scenario import FEWEST_RUNS
 
 BRACKET = 1.15
-# Before a range is believed: two degrees of freedom less would double t, and a lucky few runs can lie on a line.
-ENOUGH = 8
 # Where runs go, in turn, in parts of the estimate: wide enough for a line to be told from its scatter.
 PLACES = (-0.04, 0.04, -0.08, 0.06, -0.02, 0.02, -0.06, 0.08)
 
@@ -67,7 +66,7 @@ def _towards_the_missing(passes: Sequence[float], fails: Sequence[float], limits
 
 def _closing_in(runs: Sequence[Run], crude: float, limits: Limits) -> Plan:
     found = find_boundary(runs)
-    if found.half_width <= limits.half_width and found.runs >= ENOUGH:
+    if found.half_width <= limits.half_width and found.runs >= FEWEST_RUNS:
         return Plan(None, f"known to ±{found.half_width:.1%}")
     centre = crude
     if found.rate is not None and abs(math.log(found.rate / crude)) < NEAR:

@@ -13,6 +13,7 @@ from benchmarks.bootstrap import interval_of_mean, interval_of_quantile
 from benchmarks.records import Request
 from benchmarks.scenario import Scenario
 from benchmarks.slo import Metric, Slo, Statistic
+from benchmarks.steady_state import find_settled
 
 CONFIDENCE = 0.95
 _QUANTILES: dict[Statistic, float] = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
@@ -50,6 +51,7 @@ class RateSummary(BaseModel):
 
     offered: what the scenario asks for; achieved: what the client sent in the window; served: complete answers that
     ended in the window. The window begins with the first measured request and ends with the last one sent.
+    settled: whether the load had settled where the window begins, None where too few requests tell; settling says so.
     """
 
     offered: float
@@ -70,6 +72,8 @@ class RateSummary(BaseModel):
     itl: Latency
     e2e: Latency
     slo: list[SloResult]
+    settled: bool | None = None
+    settling: str = ""
 
     @property
     def slo_met(self) -> bool | None:
@@ -114,13 +118,16 @@ def describe_requests(values: Sequence[float]) -> Latency:
     return latency
 
 
-def summarize(scenario: Scenario, rate: float, requests: Sequence[Request]) -> RateSummary:
+def summarize(scenario: Scenario, rate: float, requests: Sequence[Request], warmup: int | None = None) -> RateSummary:
     """Results of one rate. `requests` are all that were sent, in order of sending, warm-up first.
+
+    warmup: how many of them were planned as warm-up; None: the least that the scenario asks for. The window begins
+    after them, or later where the requests show that the load had not settled by then.
 
     Latencies are taken over complete answers only; every other answer is counted in `faults`.
     """
-    warmup = scenario.warmup_requests(rate)
-    measured = requests[warmup:]
+    settled = find_settled(requests, scenario.warmup_requests(rate) if warmup is None else warmup)
+    measured = requests[settled.first :]
     good = [request for request in measured if request.fault() is None]
     faults = Counter(fault for request in measured if (fault := request.fault()) is not None)
     start, end = (measured[0].sent_s, measured[-1].sent_s) if measured else (0.0, 0.0)
@@ -139,7 +146,7 @@ def summarize(scenario: Scenario, rate: float, requests: Sequence[Request]) -> R
         served=len(ended) / window,
         output_tokens_per_s=sum(r.output_tokens or 0 for r in ended) / window,
         requests_sent=len(requests),
-        warmup_requests=min(warmup, len(requests)),
+        warmup_requests=min(settled.first, len(requests)),
         measured=len(measured),
         good=len(good),
         faults=dict(faults),
@@ -149,6 +156,8 @@ def summarize(scenario: Scenario, rate: float, requests: Sequence[Request]) -> R
         client_lag_p90_ms=float(np.quantile([(r.sent_s - r.due_s) * 1000 for r in measured], 0.9)) if measured else 0.0,
         **latencies,
         slo=[_judge(slo, latencies[slo.metric]) for slo in scenario.slo],
+        settled=settled.settled,
+        settling=settled.sentence,
     )
 
 

@@ -9,8 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.evidence import KvProof
+from benchmarks.highest_rate import read_answers
 from benchmarks.kept_files import damaged_files
-from benchmarks.run_directory import RunDirectory
+from benchmarks.run_directory import RateResult, RunDirectory
 from benchmarks.status_line import StatusLine
 from benchmarks.summary import Latency
 from benchmarks.validity import Finding, check_run
@@ -41,13 +42,20 @@ def all_findings(run: RunDirectory) -> list[tuple[str, Finding]]:
     checked = check_run(run.target, run.scenario, run.priming(), run.info.image, damaged_files(run))
     findings = [("run", finding) for finding in checked]
     for result in run.results():
-        findings += [(f"{result.rate:g} req/s", finding) for finding in result.findings]
+        findings += [(_place(result), finding) for finding in result.findings]
     return findings
 
 
+def _place(result: RateResult) -> str:
+    return f"{result.rate:g} req/s"
+
+
 def faults(run: RunDirectory) -> list[tuple[str, Finding]]:
-    """The findings that make the numbers unusable."""
-    return [(place, finding) for place, finding in all_findings(run) if finding.outcome == "fault"]
+    """The findings that make the numbers unusable. A rate that was too much for the service is a result."""
+    too_much = {_place(result) for result in run.results() if result.overloaded}
+    return [
+        (place, finding) for place, finding in all_findings(run) if finding.outcome == "fault" and place not in too_much
+    ]
 
 
 def print_summary(console: Console, run: RunDirectory) -> None:
@@ -66,9 +74,11 @@ def print_summary(console: Console, run: RunDirectory) -> None:
             f"{summary.good}/{summary.measured}",
             *(_pair(latency) for latency in (summary.ttft, summary.tpot, summary.e2e)),
             _kv(result.kv),
-            {True: "met", False: "not met", None: "unknown"}[summary.slo_met],
+            "overload" if result.overloaded else {True: "met", False: "not met", None: "unknown"}[summary.slo_met],
         )
     console.print(table)
+    for answer in read_answers(run):
+        console.print(f"{answer.name}: {', '.join(answer.bounds)}: {answer.highest}", highlight=False, soft_wrap=True)
     for place, finding in all_findings(run):
         if finding.outcome != "ok":
             colour = _COLOURS[finding.outcome]

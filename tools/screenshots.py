@@ -10,7 +10,7 @@ from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory
 from benchmarks.scenario import Scenario, find_scenario
 from tools.browser import Browser, BrowserError, browser
-from tools.simulated_runs import simulated_run
+from tools.simulated_runs import over_the_range, simulated_run
 from tools.toolchain import chromium
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.versions import ROOT
@@ -32,6 +32,7 @@ def simulated_scenario() -> Scenario:
         update={
             "name": "simulated-16k-1k",
             "rates": [0.5, 1, 2, 3, 4, 5],
+            "search": None,
             "description": "Simulated engines, no GPU and no vLLM: no number is of any hardware",
         }
     )
@@ -52,7 +53,9 @@ def take(folder: Path, executable: Path) -> None:
 
 def _broken(scratch: Path) -> RunDirectory:
     """A run whose warm-up was left out and whose windows are too short for what they are to show."""
-    scenario = simulated_scenario().model_copy(update={"warmup_s": 1.0, "window_s": 20.0, "min_requests": 20})
+    scenario = simulated_scenario().model_copy(
+        update={"warmup_s": 1.0, "window_s": 20.0, "min_requests": 20, "max_requests": 20}
+    )
     return simulated_run(scratch, scenario, "agg-3", _START + timedelta(minutes=1))
 
 
@@ -60,7 +63,8 @@ def _figures(scratch: Path) -> None:
     minute = 2
     for name, topologies in _FOR_FIGURES.items():
         for topology in topologies:
-            scenario = find_scenario(name).model_copy(update={"window_s": 60.0, "min_requests": 150})
+            shorter = {"window_s": 60.0, "min_requests": 150, "max_requests": 150}
+            scenario = over_the_range(find_scenario(name)).model_copy(update=shorter)
             simulated_run(scratch / "results", scenario, topology, _START + timedelta(minutes=minute))
             minute += 1
     draw_figures(scratch / "results", scratch / "out")

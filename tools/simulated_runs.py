@@ -8,7 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.course import Step, next_step
 from benchmarks.evidence import KvProof
+from benchmarks.highest_rate import write_answers
+from benchmarks.measured import Measured
 from benchmarks.priming import Priming
 from benchmarks.records import Request
 from benchmarks.run_directory import PRIMING, RateResult, RunDirectory, RunInfo, create, write_atomically
@@ -23,7 +26,8 @@ from tools.simulated_server.virtual import play, poisson
 MODEL = "simulated queueing model, no engine"
 # Numbers of no hardware, chosen so that both arrangements reach their limits at a few requests a second.
 SPEED = Speed(base=0.011, per_sequence=0.00012, per_prompt_token=0.00002, noise=0.06)
-_TRANSFER = {"transfer_seconds": 2e-6, "transfer_latency": 0.03}
+_TRANSFER_S, _TRANSFER_LATENCY_S = 2e-6, 0.03
+_IDLE_E2E_S = 3.0
 _BLOCK, _BYTES = 16, 96_256
 
 
@@ -38,26 +42,43 @@ def simulated_run(results: Path, scenario: Scenario, topology: str, started: dat
     )
     run = create(results, info, Target.model_validate(_target(topology, laid_out, scenario.name)), scenario)
     write_atomically(run.path / PRIMING, Priming(seconds=[0.41, 0.4, 0.4], awake=True).model_dump_json())
-    for number, rate in enumerate(scenario.sweep):
-        folder, _ = run.start_rate(rate)
+    measured: list[Measured] = []
+    while (step := next_step(scenario, measured, _IDLE_E2E_S)) is not None:
+        folder, _ = run.start_rate(step.rate)
         write_atomically(folder / "command.json", json.dumps({"argv": ["simulated", "no AIPerf ran"]}))
-        run.finish_rate(_rate(run, rate, _arrangement(laid_out, scenario), started.minute * 100 + number))
+        requests = _requests(scenario, step, _arrangement(laid_out, scenario), started.minute * 100 + len(measured))
+        result = _result(run, step, requests, started.minute * 100 + len(measured))
+        run.finish_rate(result)
+        measured.append(Measured(step.rate, requests[result.summary.warmup_requests :], len(requests)))
+    write_answers(run, measured)
     return run
+
+
+def over_the_range(scenario: Scenario) -> Scenario:
+    """The same scenario as a sweep of six rates in equal ratio over the range of its search."""
+    assert scenario.search is not None  # noqa: S101
+    step = (scenario.search.highest / scenario.search.lowest) ** (1 / 5)
+    return scenario.with_rates([float(f"{scenario.search.lowest * step**number:.3g}") for number in range(6)])
 
 
 def _arrangement(topology: Topology, scenario: Scenario) -> Arrangement:
     hits = scenario.prefix_hit_rate
     if topology.disaggregated:
-        return Arrangement(SPEED, topology.decode, topology.prefill, prefix_hit=hits, **_TRANSFER)
+        return Arrangement(
+            SPEED,
+            topology.decode,
+            topology.prefill,
+            transfer_seconds=_TRANSFER_S,
+            transfer_latency=_TRANSFER_LATENCY_S,
+            prefix_hit=hits,
+        )
     return Arrangement(SPEED, topology.aggregated, prefix_hit=hits)
 
 
-def _rate(run: RunDirectory, rate: float, arrangement: Arrangement, seed: int) -> RateResult:
-    scenario = run.scenario
-    count = scenario.warmup_requests(rate) + scenario.measured_requests(rate)
+def _requests(scenario: Scenario, step: Step, arrangement: Arrangement, seed: int) -> list[Request]:
     isl, osl = scenario.longest
-    answers = play(arrangement, poisson(rate, count, isl, osl, seed), seed)
-    requests = [
+    answers = play(arrangement, poisson(step.rate, step.length.total, isl, osl, seed), seed)
+    return [
         Request(
             sent_s=answer.at,
             due_s=answer.at,
@@ -74,10 +95,13 @@ def _rate(run: RunDirectory, rate: float, arrangement: Arrangement, seed: int) -
         )
         for number, answer in enumerate(answers)
     ]
-    summary = summarize(scenario, rate, requests)
-    proof = _proof(run.target, count, isl)
-    findings = check_rate(Seen(scenario, summary, requests, proof, alike=0))
-    return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=findings)
+
+
+def _result(run: RunDirectory, step: Step, requests: list[Request], seed: int) -> RateResult:
+    summary = summarize(run.scenario, step.rate, requests, step.length.warmup)
+    proof = _proof(run.target, len(requests), run.scenario.longest[0])
+    findings = check_rate(Seen(run.scenario, summary, requests, proof, alike=0, due=step.length.total))
+    return RateResult(rate=step.rate, seed=seed, summary=summary, kv=proof, findings=findings)
 
 
 def _proof(target: Target, requests: int, isl: int) -> KvProof:

@@ -10,7 +10,7 @@ from benchmarks.charts import Point
 from benchmarks.errors import BenchmarkError
 from benchmarks.figures.post import Need
 from benchmarks.run_directory import RateResult, RunDirectory, open_run
-from benchmarks.scenario import Metric, Slo, Statistic
+from benchmarks.slo import Metric, Slo, Statistic
 from benchmarks.summary import RateSummary
 from benchmarks.validity import check_run
 

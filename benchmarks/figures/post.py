@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.scenario import Metric, Slo
+from benchmarks.slo import Metric, Slo
 
 PD, AGGREGATED = "PD", "aggregated"
 

@@ -29,6 +29,7 @@ _NOT_SHAPE = (
     "warmup_s",
     "window_s",
     "min_requests",
+    "max_requests",
 )
 
 

@@ -31,6 +31,7 @@ OF_RATE: tuple[Kind[Seen], ...] = (
     load.arrivals,
     steadiness.samples,
     steadiness.window,
+    steadiness.queue_memory,
     steadiness.warm_up,
     steadiness.queue,
     steadiness.ttft_trend,

@@ -10,7 +10,8 @@ from benchmarks.client_watch import ClientSample
 from benchmarks.evidence import KvProof
 from benchmarks.priming import Priming
 from benchmarks.records import Request
-from benchmarks.scenario import Scenario, Slo
+from benchmarks.scenario import Scenario
+from benchmarks.slo import Slo
 from benchmarks.summary import RateSummary
 from benchmarks.target import Target
 

@@ -15,9 +15,16 @@ _MARGIN = 2
 
 
 def deadline_seconds(scenario: Scenario) -> int:
-    """Twice what the scenario takes when every rate ends with a request that runs into its own timeout."""
+    """Twice what the scenario takes at most: each rate as long as it may be, and ending with a request that runs into
+    its own timeout; of a search, as many rates as it may measure, all at its lowest.
+    """
     counters = 2 * Settling().limit_s
-    rates = sum(
-        scenario.seconds(rate) + scenario.request_timeout_s + counters + _PREPARING_A_RATE for rate in scenario.sweep
-    )
+    a_rate = scenario.request_timeout_s + counters + _PREPARING_A_RATE
+    rates = sum(scenario.most_seconds(rate) + a_rate for rate in _rates(scenario))
     return round(_MARGIN * (_BEFORE_IT_RUNS + MOST * _A_WAKING_REQUEST + counters + rates))
+
+
+def _rates(scenario: Scenario) -> list[float]:
+    if scenario.search is None:
+        return scenario.rates
+    return [scenario.search.lowest] * (scenario.search.most_runs * len(scenario.slo_sets))

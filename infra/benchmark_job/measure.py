@@ -154,7 +154,7 @@ def _exit_code(name: str, outcome: Outcome | None, run: RunDirectory | None) -> 
     if outcome is not None and outcome.code in (USABLE, UNUSABLE):
         return outcome.code
     if outcome is not None:
-        done = f"; {len(run.results())} of {len(run.scenario.sweep)} rates kept, RESUME=1 goes on" if run else ""
+        done = f"; {run.progress}, RESUME=1 goes on" if run else ""
         raise JobFailed(f"{name} ended{_with(outcome)}{done}", outcome.code or TO_PUT_RIGHT)
     if run is None:
         raise BenchmarkError("this stack has no run yet; start one with `make benchmark`")

@@ -9,9 +9,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pydantic import BaseModel
 
 from benchmarks.explore import explore
+from benchmarks.run_length import plan_length
 from benchmarks.search import Limits
-from benchmarks.steady_state import plan_length
-from tools.study.services import FEWEST, FIRST_E2E_S, LIMITS, Service, measure_on, simulate
+from benchmarks.steady_state import queue_memory
+from tools.study.services import FIRST_E2E_S, LEAST, LIMITS, MOST, Service, measure_on, simulate
 from tools.study.truth import true_rate
 
 GRID_STEP = 0.025
@@ -82,7 +83,7 @@ def study(service: Service, seeds: Sequence[int], truth: float | None = None) ->
 def search_once(service: Service, seed: int, limits: Limits = LIMITS) -> Search:
     """One search, with all its luck from `seed`."""
     runs = []
-    found = explore({"slo": service.slo}, limits, measure_on(service, seed), FIRST_E2E_S, FEWEST, runs)
+    found = explore({"slo": service.slo}, limits, measure_on(service, seed), FIRST_E2E_S, LEAST, MOST, runs)
     rate = found["slo"].rate
     return Search(
         seed=seed,
@@ -100,11 +101,12 @@ def grid_cost(service: Service, lowest: float, truth: float) -> tuple[int, int]:
     count = math.ceil(math.log(truth / lowest) / math.log(1 + GRID_STEP)) + 1
     rates = [lowest * (1 + GRID_STEP) ** step for step in range(count)]
     looked_up = [rates[round(place * (count - 1) / (GRID_SAMPLES - 1))] for place in range(GRID_SAMPLES)]
-    latency = {rate: _mean_e2e(service, rate) for rate in looked_up}
-    nearest = [min(looked_up, key=lambda known, rate=rate: abs(known - rate)) for rate in rates]
-    return count, sum(plan_length(rate, latency[at], FEWEST).total for rate, at in zip(rates, nearest, strict=True))
+    known = {rate: _known(service, rate) for rate in looked_up}
+    nearest = [min(looked_up, key=lambda other, rate=rate: abs(other - rate)) for rate in rates]
+    return count, sum(plan_length(rate, *known[at], LEAST, MOST).total for rate, at in zip(rates, nearest, strict=True))
 
 
-def _mean_e2e(service: Service, rate: float) -> float:
-    requests = simulate(service, rate, 2_000, seed=9)[1_000:]
-    return sum(request.end_s - request.sent_s for request in requests) / len(requests)
+def _known(service: Service, rate: float) -> tuple[float, float]:
+    """(mean seconds that a request takes, memory of the queue in requests) at a rate."""
+    requests = simulate(service, rate, 4_000, seed=9)[1_000:]
+    return sum(request.end_s - request.sent_s for request in requests) / len(requests), queue_memory(requests)

@@ -24,7 +24,7 @@ Each service was searched with {searches} seeds, between {lowest:g} and {highest
 truth is from runs of 20,000 requests. The grid it is compared with goes up in steps of 2.5 % and ends at the first rate
 that fails.
 
-| service | SLO | truth | largest error | ranges (90 %) that hold it | runs, requests (median) | part of a grid, at most |
+| service | SLO | truth | largest error | 90 % ranges that hold it | runs, requests (median) | part of a grid, at most |
 |---|---|---|---|---|---|---|
 """
 _COMPARISONS = """

@@ -13,7 +13,7 @@ from benchmarks.explore import explore
 from benchmarks.measured import Measured
 from benchmarks.ratio import Ratio, ratio
 from tools.simulated_server.model import Speed
-from tools.study.services import FEWEST, FIRST_E2E_S, LIMITS, Service, measure_on
+from tools.study.services import FIRST_E2E_S, LEAST, LIMITS, MOST, Service, measure_on
 from tools.study.truth import true_rate
 
 
@@ -64,4 +64,4 @@ def _compare(base: Service, candidate: Service, seed: int) -> Ratio:
 def _boundary(service: Service, seed: int) -> Boundary:
     runs: list[Measured] = []
     measure = measure_on(service, seed)
-    return explore({"slo": service.slo}, LIMITS, measure, FIRST_E2E_S, FEWEST, runs)["slo"].rate
+    return explore({"slo": service.slo}, LIMITS, measure, FIRST_E2E_S, LEAST, MOST, runs)["slo"].rate

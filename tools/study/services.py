@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from benchmarks.explore import Measure
 from benchmarks.records import Request
+from benchmarks.run_length import Length
+from benchmarks.scenario import MOST_REQUESTS
 from benchmarks.search import Limits
 from benchmarks.slo import Slo
-from benchmarks.steady_state import Length
 from tools.simulated_server.model import Arrangement, Speed
 from tools.simulated_server.virtual import Answer, play, poisson
 
@@ -36,7 +37,7 @@ class Service:
 # What the searches of the studies know beforehand: a decade of rates, and that one request takes some seconds.
 LIMITS = Limits(lowest=2, highest=20)
 FIRST_E2E_S = 3.0
-FEWEST = 300
+LEAST, MOST = Length(warmup=0, measured=1000), MOST_REQUESTS
 
 TPOT = Slo(metric="tpot", statistic="p90", bound=25, unit="ms")
 TTFT = Slo(metric="ttft", statistic="p90", bound=3, unit="s")

@@ -35,15 +35,7 @@ def true_rate(service: Service, bounds: Sequence[Slo], lowest: float, highest: f
 def _excess(service: Service, bounds: Sequence[Slo], rate: float, seed: int) -> list[float]:
     """For each bound how far it is exceeded: on the scale on which it is nearly a line in log(rate); 0 at the bound."""
     window = simulate(service, rate, REQUESTS, seed)[HEAD:]
-    runs = [observe(bound, window, rate) for bound in bounds]
-    return [_scale(run.value, run.limit) - _scale(run.limit, run.limit) for run in runs]
-
-
-def _scale(value: float, limit: float) -> float:
-    if limit >= 1:
-        return math.log(value)
-    share = min(max(value, 1e-4), 1 - 1e-4)
-    return math.log(share / (1 - share))
+    return [observe(bound, window, rate).excess for bound in bounds]
 
 
 def _crossing(rates: Sequence[float], excess: np.ndarray) -> float:

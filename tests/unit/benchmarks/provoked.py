@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from recorded_metrics import SHORT_AND_LONG, proof_of
-from simulated_runs import clean, samples, scenario, with_requests
+from simulated_runs import clean, samples, with_requests
 from stand_in_data import aggregated, scenario_data, target_data
 from stand_in_nics import carried
 
@@ -80,11 +81,6 @@ def slow_end(number: int, request: Request) -> Request:
     )
 
 
-def no_warm_up() -> Seen:
-    run = clean()
-    return with_requests(replace(run, scenario=scenario(8.0, 0.01, 60.0)), run.requests)
-
-
 def with_proof(proof: KvProof) -> Seen:
     return replace(clean(), proof=proof)
 
@@ -130,7 +126,8 @@ RATE: dict[str, Provoked] = {
     "arrivals": Provoked(lambda: at(lambda number, _: number / 8)),
     "samples": Provoked(lambda: with_requests(clean(), clean().requests[:100])),
     "window": Provoked(lambda: edited(slower(lambda _: 20.0))),
-    "warm-up": Provoked(no_warm_up),
+    "queue-memory": Provoked(lambda: edited(slower(lambda when: 6 + 5 * math.cos(4 * math.pi * when))), "note"),
+    "warm-up": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
     "queue": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
     "ttft-trend": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
     "littles-law": Provoked(lambda: edited(hanging)),

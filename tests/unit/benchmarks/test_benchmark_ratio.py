@@ -11,7 +11,7 @@ from benchmarks.ratio import CONFIDENCE, ratio
 
 def known(rate: float, spread: float = 0.01, freedom: int = 6) -> Boundary:
     """A boundary with a range."""
-    return Boundary(0.9, 8, rate, rate * 0.98, rate * 1.02, spread, freedom, 20.0)
+    return Boundary(0.9, 8, rate, rate * 0.98, rate * 1.02, spread, freedom)
 
 
 def test_a_clear_difference_has_a_range_that_leaves_out_one() -> None:

@@ -54,11 +54,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A good report, one with faults, and the figures."""
     folder = tmp_path_factory.mktemp("results")
     slo = [{"metric": "ttft", "statistic": "p90", "bound": 450, "unit": "ms"}]
-    data = scenario_data(isl=8192, osl=32, rates=[1, 2, 3], warmup_s=5, window_s=30, min_requests=60, slo=slo)
+    data = scenario_data(isl=8192, osl=32, rates=[1, 2, 3], warmup_s=5, window_s=60, min_requests=60, slo=slo)
     good = simulated_run(folder / "good", Scenario.model_validate(data), "1p1d", STARTED)
     short = Scenario.model_validate(data | {"warmup_s": 0.1, "min_requests": 10, "window_s": 1})
     faulty = simulated_run(folder / "faulty", short, "agg-2", STARTED)
-    deepseek = find_scenario("deepseek-5k-140-hit30").model_copy(update={"rates": [1.0, 3.0, 6.0], "window_s": 60.0})
+    fewer = {"rates": [1.0, 3.0, 6.0], "search": None, "window_s": 60.0, "max_requests": 300}
+    deepseek = find_scenario("deepseek-5k-140-hit30").model_copy(update=fewer)
     simulated_run(folder / "figures", deepseek, "1p1d", STARTED)
     simulated_run(folder / "figures", deepseek, "agg-2", STARTED)
     draw_figures(folder / "figures", folder / "drawn")

@@ -23,7 +23,7 @@ COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / "summary.schema.j
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     """A run whose highest rate does not meet its SLO, with its report."""
     slo = [{"metric": "ttft", "statistic": "p90", "bound": 450, "unit": "ms"}]
-    scenario = scenario_data(isl=8192, osl=32, rates=[1, 2, 3], warmup_s=5, window_s=30, min_requests=60, slo=slo)
+    scenario = scenario_data(isl=8192, osl=32, rates=[1, 2, 3], warmup_s=5, window_s=60, min_requests=60, slo=slo)
     started = datetime(2026, 1, 1, tzinfo=UTC)
     made = simulated_run(tmp_path_factory.mktemp("results"), Scenario.model_validate(scenario), "1p1d", started)
     write_report(made)

@@ -72,6 +72,6 @@ def test_an_aggregated_run_is_clean(aiperf: str, tmp_path: Path) -> None:
 def test_lies_are_found(aiperf: str, tmp_path: Path) -> None:
     lies = Misbehaviour(short=0.2, empty=0.1, error_in_stream=0.1, http_500=0.1, without_usage=0.1, kv_recomputed=1)
     result = measured(Settings(PD, misbehaviour=lies), tmp_path, aiperf)
-    assert {"answers", "kv"} <= faults(result)
+    assert {"failed-requests", "broken-streams", "short-answers", "kv"} <= faults(result)
     assert result.summary.good + sum(result.summary.faults.values()) == result.summary.measured
     assert {"failed", "broken off or empty", "shorter than asked"} <= result.summary.faults.keys()

@@ -35,6 +35,7 @@ def record(length: int) -> Request:
         "error": None,
         "gaps_ms": (),
         "prompt_id": "p",
+        "asked": 4,
     }
     times = dict.fromkeys(("sent_s", "due_s", "end_s", "ttft_ms", "e2e_ms"), 1.0)
     return Request(**{**known, **times})
