@@ -45,7 +45,7 @@ simulated-server: tools ## An OpenAI server of modelled latencies, no model in i
 	@.venv/bin/python -m tools.simulated_server $(ARGS)
 
 ##@ Deploy and measure
-.PHONY: stacks benchmark campaign results figures scenarios
+.PHONY: stacks benchmark campaign compare results figures scenarios
 stacks: tools ## Register every shipped stack in the current Pulumi backend (a local one if none is chosen)
 	@$(BOOTSTRAP) -m tools.stacks
 
@@ -59,6 +59,11 @@ campaign: tools ## Up, measure, destroy STACKS="a b" by turns, REPEATS=2 times (
 	.venv/bin/python -m infra.campaign --results="$(RESULTS)" $(if $(REPEATS),--repeats="$(REPEATS)") \
 		$(if $(SCENARIO),--scenario="$(SCENARIO)") $(if $(RATES),--rates="$(RATES)") \
 		$(if $(filter-out 0,$(RESUME)),--resume) $(if $(filter-out 0,$(UNEQUAL_GPUS)),--unequal-gpus) -- $(STACKS)
+
+compare: tools ## Hold CANDIDATE= against BASE= (stacks or runs): rates under each SLO, latencies, cost (ACCEPT=, PRICE=, LOAD=)
+	@.venv/bin/python -m benchmarks compare --results="$(RESULTS)" $(if $(OUT),--out="$(OUT)") \
+		$(foreach id,$(ACCEPT),--accept=$(id)) $(if $(PRICE),--price="$(PRICE)") $(if $(LOAD),--load="$(LOAD)") \
+		-- "$(BASE)" "$(CANDIDATE)"
 
 results: tools ## Copy the runs of a stack on Kubernetes here; follow the one that is being measured (STACK=)
 	@$(ENTER)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: run, report, figures, scenarios, schema."""
+"""`python -m benchmarks`: run, report, compare, figures, scenarios, schema."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from rich.table import Table
 
 from benchmarks import run as runner
 from benchmarks.command_line import INTERRUPTED, UNUSABLE, one_line_endings
+from benchmarks.compared_side import find_side
+from benchmarks.comparison import Refused
+from benchmarks.comparison import compare as compare_sides
+from benchmarks.comparison_page import write_comparison
 from benchmarks.errors import BenchmarkError
 from benchmarks.figures.draw import draw_figures
+from benchmarks.prices import DEFAULT_PRICE, find_price
 from benchmarks.process import endings_as_interrupt
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
 from benchmarks.run_summary import schema as summary_schema
 from benchmarks.scenario import SCENARIOS_FILE, find_scenario, load_scenarios, parse_scenario
 from benchmarks.target import read_target
-from benchmarks.terminal import Progress, faults, print_summary
+from benchmarks.terminal import Progress, faults, print_comparison, print_summary
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 console = Console()
+err = Console(stderr=True)
 Results = Annotated[Path, typer.Option(help="Folder that runs are kept in.")]
 ScenariosFile = Annotated[Path, typer.Option("--scenarios", help="File that scenarios are read from.")]
 
@@ -64,6 +70,29 @@ def run(
 def report(run_dir: Annotated[Path, typer.Argument(help="results/<stack>/<run>")]) -> None:
     """Write the report of a run again, finished or not, and print its summary."""
     _conclude(open_run(run_dir))
+
+
+@app.command()
+def compare(
+    base: Annotated[str, typer.Argument(help="A stack, or run directories with commas between them.")],
+    candidate: Annotated[str, typer.Argument(help="What is held against it, named likewise.")],
+    results: Results = Path("results"),
+    out: Annotated[Path | None, typer.Option(help="Folder for the page and its data.")] = None,
+    accept: Annotated[list[str] | None, typer.Option(help="Id of a fault to use the numbers in spite of.")] = None,
+    price: Annotated[str, typer.Option(help="A price of benchmarks/prices.yaml, or money a GPU-hour.")] = DEFAULT_PRICE,
+    load: Annotated[float | None, typer.Option(help="req/s to reckon nodes for; what the candidate serves.")] = None,
+) -> None:
+    """Hold a deployment against another: the rate under each SLO, latencies, and what the difference is worth."""
+    sides = find_side(base, results), find_side(candidate, results)
+    try:
+        found = compare_sides(*sides, accept or (), find_price(price), load)
+    except Refused as error:
+        err.print(f"error: {error}", soft_wrap=True, markup=False, highlight=False)
+        raise typer.Exit(UNUSABLE) from None
+    print_comparison(console, found)
+    folder = out or results / "comparisons" / f"{found.candidate.name}-against-{found.base.name}"
+    page = write_comparison(found, list(sides[0].runs[-1].scenario.slo), folder)
+    console.print(f"comparison: {page}", soft_wrap=True, highlight=False)
 
 
 @app.command()

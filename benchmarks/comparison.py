@@ -1,61 +1,99 @@
-"""Two deployments held against each other: the rate each serves under each SLO, and what that difference is worth."""
+"""Two deployments held against each other: what differs, how sure that is, and what it is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import BaseModel
 
-from benchmarks.explore import conclude
-from benchmarks.highest_rate import HighestRate, highest_rate
-from benchmarks.measured import Measured
-from benchmarks.ratio import Ratio, ratio
-from benchmarks.slo import Slo
+from benchmarks.compared_side import ComparedSide
+from benchmarks.errors import BenchmarkError
+from benchmarks.latency_comparison import LatencyAt, compare_latencies, in_words
+from benchmarks.prices import Price
+from benchmarks.slo_comparison import SloComparison, compare_slos
+from benchmarks.target import Deployment
+from benchmarks.validity import Finding, Pair, accepted_faults, check_comparison, refusals
+from benchmarks.worth import Worth, worth
 
 
-class SloComparison(BaseModel):
-    """One SLO: its bounds in words, both sides, candidate over base, and what that says in a sentence."""
+class Refused(BenchmarkError):
+    """The numbers must not be compared; the message says why, a line for each reason."""
+
+
+class Compared(BaseModel):
+    """One side: its runs, the rates that they measured (requests per second), and what they ran on."""
 
     name: str
-    bounds: list[str]
-    base: HighestRate
-    candidate: HighestRate
-    ratio: Ratio
+    runs: list[str]
+    rates: list[float]
+    model: str
+    deployment: Deployment
+    output_tokens: float
+
+
+class Comparison(BaseModel):
+    """comparison.json. `sentence` is the answer to the scenario's own SLO; `slos` has that of each set.
+
+    latencies are in milliseconds at offered rates in requests per second, `latency_sentences` say the same in words.
+    worth: what the difference is worth, for each SLO whose rates are known on GPUs. findings: of the comparison.
+    accepted: faults that were told to be used all the same. left_out: runs of the stacks that were not taken.
+    """
+
+    schema_version: Literal[1] = 1
     sentence: str
+    base: Compared
+    candidate: Compared
+    scenario: str
+    slos: list[SloComparison]
+    latencies: list[LatencyAt]
+    latency_sentences: list[str]
+    worth: list[Worth]
+    findings: list[Finding]
+    accepted: list[Finding]
+    left_out: list[str]
 
 
-def compare_slos(
-    slos: Mapping[str, Sequence[Slo]],
-    base: tuple[str, Sequence[Measured]],
-    candidate: tuple[str, Sequence[Measured]],
-) -> list[SloComparison]:
-    """Compare two sides, each a name and all runs made on it, under every SLO."""
-    found: list[SloComparison] = []
-    for name, bounds in slos.items():
-        ours = [conclude(bounds, runs, "").rate for _, runs in (base, candidate)]
-        ranges = [highest_rate(bounds, runs) for _, runs in (base, candidate)]
-        how = ratio(*ours)
-        words = [str(bound) for bound in bounds]
-        sentence = _sentence(words, base[0], candidate[0], ranges, how)
-        found.append(
-            SloComparison(name=name, bounds=words, base=ranges[0], candidate=ranges[1], ratio=how, sentence=sentence)
-        )
-    return found
+def compare(
+    base: ComparedSide,
+    candidate: ComparedSide,
+    accept: Sequence[str] = (),
+    price: Price | None = None,
+    load: float | None = None,
+) -> Comparison:
+    """Compare two sides. `accept`: ids of faults to use the numbers in spite of; `load`: requests per second to reckon
+    nodes for, None for what the candidate serves. Raises Refused.
+    """
+    of_pair = check_comparison(Pair(base.seen, candidate.seen))
+    findings = [*base.findings(), *candidate.findings(), *of_pair]
+    if reasons := refusals(findings, accept):
+        raise Refused("these runs must not be compared:\n  " + "\n  ".join(reasons))
+    slos = compare_slos(
+        base.runs[-1].scenario.slo_sets, (base.name, base.measured), (candidate.name, candidate.measured)
+    )
+    latencies = compare_latencies(base.results, candidate.results)
+    return Comparison(
+        sentence=slos[0].sentence,
+        base=_compared(base),
+        candidate=_compared(candidate),
+        scenario=base.runs[-1].scenario.name,
+        slos=slos,
+        latencies=latencies,
+        latency_sentences=in_words(latencies, base.name, candidate.name),
+        worth=[found for slo in slos if (found := worth(slo, base, candidate, price, load)) is not None],
+        findings=of_pair,
+        accepted=accepted_faults(findings, accept),
+        left_out=[*base.left_out, *candidate.left_out],
+    )
 
 
-def _sentence(words: Sequence[str], base: str, candidate: str, ranges: Sequence[HighestRate], how: Ratio) -> str:
-    under = " and ".join(words)
-    if how.verdict in ("more", "less"):
-        return (
-            f"{candidate} serves {how.estimate:.2f}× [{how.low:.2f} to {how.high:.2f}] the rate of {base} under {under}"
-        )
-    if how.verdict == "no difference shown":
-        return (
-            f"no difference shown under {under}: {candidate} serves {how.estimate:.2f}× "
-            f"[{how.low:.2f} to {how.high:.2f}] the rate of {base}"
-        )
-    if ranges[0].met_up_to and ranges[1].met_up_to:
-        return f"no difference shown under {under}: both meet it at every rate measured; measure higher ones"
-    if ranges[0].missed_from and ranges[1].missed_from:
-        return f"no difference shown under {under}: neither meets it at any rate measured; measure lower ones"
-    return f"not known under {under}: {base} {ranges[0]}; {candidate} {ranges[1]}"
+def _compared(side: ComparedSide) -> Compared:
+    latest = side.runs[-1].target
+    return Compared(
+        name=side.name,
+        runs=[f"{run.target.stack}/{run.path.name}" for run in side.runs],
+        rates=sorted({run.rate for run in side.measured}),
+        model=latest.model,
+        deployment=latest.deployment,
+        output_tokens=side.output_tokens,
+    )

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from pydantic import BaseModel
+
 from benchmarks.errors import BenchmarkError
 
 _SECONDS_PER_HOUR = 3600
@@ -42,8 +44,7 @@ class Capacity:
             raise BenchmarkError("no cost without GPUs: this deployment runs on CPUs")
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(BaseModel):
     """A number and the interval it is in, in the same unit."""
 
     value: float
@@ -51,16 +52,14 @@ class Interval:
     highest: float
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(BaseModel):
     """A number of nodes or sets for a load: `exact` with its fraction, `whole` as they can be had."""
 
     exact: float
     whole: int
 
 
-@dataclass(frozen=True)
-class Saving:
+class Saving(BaseModel):
     """The part of the base's nodes that the candidate does not need, 0.57 for 57 %; below 0 when it needs more."""
 
     exact: float
@@ -77,7 +76,7 @@ def cost_per_million_output_tokens(per_gpu_hour: float, capacity: Capacity) -> I
         tokens_per_hour = rate * capacity.output_tokens * _SECONDS_PER_HOUR
         return per_gpu_hour * capacity.gpus / tokens_per_hour * _MILLION
 
-    return Interval(at(capacity.rate), lowest=at(capacity.highest), highest=at(capacity.lowest))
+    return Interval(value=at(capacity.rate), lowest=at(capacity.highest), highest=at(capacity.lowest))
 
 
 def sets_for(load: float, rate_of_a_set: float) -> Count:
@@ -85,13 +84,13 @@ def sets_for(load: float, rate_of_a_set: float) -> Count:
     if not (load > 0 and rate_of_a_set > 0 and math.isfinite(load)):
         raise BenchmarkError(f"a load of {load:g} req/s on sets that serve {rate_of_a_set:g}: both must be above 0")
     exact = load / rate_of_a_set
-    return Count(exact, whole=math.ceil(exact - _ROUNDING_ERROR))
+    return Count(exact=exact, whole=math.ceil(exact - _ROUNDING_ERROR))
 
 
 def nodes_for(load: float, rate_of_a_set: float, nodes_of_a_set: int) -> Count:
     """How many nodes serve a load in requests per second, when nodes come in sets."""
     sets = sets_for(load, rate_of_a_set)
-    return Count(sets.exact * nodes_of_a_set, sets.whole * nodes_of_a_set)
+    return Count(exact=sets.exact * nodes_of_a_set, whole=sets.whole * nodes_of_a_set)
 
 
 def saving(base: Count, candidate: Count) -> Saving:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from benchmarks.errors import BenchmarkError, first_problem
 
 PRICES_FILE = Path(__file__).with_name("prices.yaml")
+DEFAULT_PRICE = "digitalocean-mi325x"
 
 
 class Price(BaseModel):

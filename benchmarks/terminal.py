@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from benchmarks.comparison import Comparison
 from benchmarks.evidence import KvProof
 from benchmarks.highest_rate import read_answers
 from benchmarks.kept_files import damaged_files
@@ -83,6 +84,21 @@ def print_summary(console: Console, run: RunDirectory) -> None:
         if finding.outcome != "ok":
             colour = _COLOURS[finding.outcome]
             console.print(f"[{colour}]{finding.outcome}[/] {place}: {escape(finding.sentence)}", soft_wrap=True)
+
+
+def print_comparison(console: Console, found: Comparison) -> None:
+    """Print what a comparison says: a line for each SLO, for each latency, and for what is to be known with them."""
+    for slo in found.slos:
+        console.print(f"{slo.name}: {slo.sentence}", soft_wrap=True, markup=False, highlight=False)
+    for sentence in found.latency_sentences:
+        console.print(sentence, soft_wrap=True, markup=False, highlight=False)
+    for finding in found.accepted:
+        console.print(f"[red]accepted fault[/] {finding.id}: {escape(finding.sentence)}", soft_wrap=True)
+    for finding in found.findings:
+        if finding.outcome == "note":
+            console.print(f"[yellow]note[/] {finding.id}: {escape(finding.sentence)}", soft_wrap=True)
+    for line in found.left_out:
+        console.print(f"note: {line}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _kv(proof: KvProof) -> str:

@@ -13,12 +13,13 @@ from benchmarks.evidence import KvProof
 from benchmarks.highest_rate import write_answers
 from benchmarks.measured import Measured
 from benchmarks.priming import Priming
-from benchmarks.records import Request
-from benchmarks.run_directory import PRIMING, RateResult, RunDirectory, RunInfo, create, write_atomically
+from benchmarks.records import NS, RECORDS_FILE, Request
+from benchmarks.run_directory import PRIMING, WORKLOAD, RateResult, RunDirectory, RunInfo, create, write_atomically
 from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
 from benchmarks.target import Target
 from benchmarks.validity import Seen, check_rate
+from benchmarks.workload import Planned, Workload
 from serving.topology import Topology, parse_topology
 from tools.simulated_server.model import Arrangement, Speed
 from tools.simulated_server.virtual import play, poisson
@@ -47,6 +48,7 @@ def simulated_run(results: Path, scenario: Scenario, topology: str, started: dat
         folder, _ = run.start_rate(step.rate)
         write_atomically(folder / "command.json", json.dumps({"argv": ["simulated", "no AIPerf ran"]}))
         requests = _requests(scenario, step, _arrangement(laid_out, scenario), started.minute * 100 + len(measured))
+        _write_records(folder, requests)
         result = _result(run, step, requests, started.minute * 100 + len(measured))
         run.finish_rate(result)
         measured.append(Measured(step.rate, requests[result.summary.warmup_requests :], len(requests)))
@@ -95,6 +97,34 @@ def _requests(scenario: Scenario, step: Step, arrangement: Arrangement, seed: in
         )
         for number, answer in enumerate(answers)
     ]
+
+
+def _write_records(folder: Path, requests: list[Request]) -> None:
+    """The requests as AIPerf records them, and what was planned, for whoever reads a run's raw records."""
+    planned = [Planned(id=r.prompt_id, isl=r.planned_prompt or 1, osl=r.asked, blocks=[]) for r in requests]
+    workload = Workload(block_size=_BLOCK, unsettled=0, requests=planned)
+    write_atomically(folder / WORKLOAD, workload.model_dump_json())
+    (folder / "aiperf").mkdir()
+    write_atomically(folder / "aiperf" / RECORDS_FILE, "\n".join(json.dumps(_record(r)) for r in requests))
+
+
+def _record(request: Request) -> dict[str, Any]:
+    metrics: dict[str, Any] = {
+        "time_to_first_token": request.ttft_ms,
+        "request_latency": request.e2e_ms,
+        "usage_prompt_tokens": request.prompt_tokens,
+        "usage_completion_tokens": request.output_tokens,
+        "inter_chunk_latency": [],
+    }
+    times = {
+        "credit_issued_ns": round(request.due_s * NS),
+        "request_start_ns": round(request.sent_s * NS),
+        "request_end_ns": round(request.end_s * NS),
+    }
+    return {
+        "metadata": {"conversation_id": request.prompt_id, **times},
+        "metrics": {name: {"value": value} for name, value in metrics.items()},
+    }
 
 
 def _result(run: RunDirectory, step: Step, requests: list[Request], seed: int) -> RateResult:

@@ -3,9 +3,9 @@
 import numpy as np
 from stand_in_data import request
 
-from benchmarks.comparison import compare_slos
 from benchmarks.measured import Measured
 from benchmarks.slo import Slo
+from benchmarks.slo_comparison import compare_slos
 
 TTFT = Slo(metric="ttft", statistic="p90", bound=100, unit="ms")
 LOOSE = Slo(metric="ttft", statistic="p90", bound=10, unit="s")
@@ -54,3 +54,17 @@ def test_the_bound_that_fails_first_decides() -> None:
     (alone,) = compare_slos({"x": [TTFT]}, ("a", side(4.0, 7)), ("b", side(5.6, 8)))
     assert both.base.rate == alone.base.rate
     assert both.ratio == alone.ratio
+
+
+def test_one_side_that_never_fails_is_at_least_so_much_better() -> None:
+    """The candidate meets the bound at every rate, the highest of which lies above the base's boundary."""
+    slow, quick = side(4.0, 1), side(40.0, 2)
+    never = [Measured(run.rate / 5, run.window, run.sent) for run in quick if run.rate < 38.5]
+    (found,) = compare_slos({"x": [TTFT]}, ("agg-3", slow), ("pd-2p1d", never))
+    assert (found.ratio.verdict, found.ratio.estimate) == ("more", None)
+    assert found.ratio.low is not None
+    assert found.base.fails is not None
+    assert found.ratio.low == max(run.rate for run in never) / found.base.fails
+    assert found.sentence == f"pd-2p1d serves at least {found.ratio.low:.2f}× the rate of agg-3 under TTFT p90 ≤ 100 ms"
+    (other,) = compare_slos({"x": [TTFT]}, ("pd-2p1d", never), ("agg-3", slow))
+    assert (other.ratio.verdict, other.ratio.high) == ("less", 1 / found.ratio.low)

@@ -1,0 +1,102 @@
+"""One side of a comparison: the runs of a deployment, what they measured, and whether they may be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.kept_files import damaged_files
+from benchmarks.measured import Measured, read_measured
+from benchmarks.run_directory import RateResult, RunDirectory, open_run
+from benchmarks.validity import Finding, Side, check_run
+
+
+@dataclass(frozen=True)
+class ComparedSide:
+    """Runs of one deployment under one scenario, oldest first. `left_out`: a line for each run that was not taken."""
+
+    name: str
+    runs: Sequence[RunDirectory]
+    measured: Sequence[Measured]
+    left_out: Sequence[str] = ()
+
+    @property
+    def results(self) -> list[RateResult]:
+        """Every rate of every run."""
+        return [result for run in self.runs for result in run.results()]
+
+    @property
+    def seen(self) -> Side:
+        """What a check of the comparison may look at."""
+        latest = self.runs[-1]
+        return Side(self.name, latest.target, latest.scenario, latest.info.image)
+
+    @property
+    def output_tokens(self) -> float:
+        """Mean tokens of a complete answer."""
+        lengths = [r.output_tokens for run in self.measured for r in run.window if r.output_tokens and not r.fault()]
+        return sum(lengths) / len(lengths) if lengths else 0.0
+
+    def findings(self) -> list[Finding]:
+        """What is wrong with the runs, faults that only say `too much load` left aside; sentences name the run."""
+        found: list[Finding] = []
+        for run in self.runs:
+            of_run = check_run(run.target, run.scenario, run.priming(), run.info.image, damaged_files(run))
+            found += [_named(f, f"{run.path.name}") for f in of_run if f.outcome == "fault"]
+            for result in run.results():
+                faults = [f for f in result.findings if f.outcome == "fault"] if result.unusable else []
+                found += [_named(f, f"{run.path.name} at {result.rate:g} req/s") for f in faults]
+        return found
+
+
+def side_of(name: str, runs: Sequence[RunDirectory], left_out: Sequence[str] = ()) -> ComparedSide:
+    """Read the raw records of runs. Raises BenchmarkError where one has no finished rate, or files are not whole."""
+    for run in runs:
+        if not run.results():
+            raise BenchmarkError(f"{run.path} has no finished rate; finish it with --resume")
+    return ComparedSide(name, runs, [one for run in runs for one in read_measured(run)], left_out)
+
+
+def find_side(named: str, results: Path) -> ComparedSide:
+    """A side as the command line names it: run directories with commas between them, or a stack, whose complete runs
+    below `results` are taken that have the deployment and the work of the latest. Raises BenchmarkError.
+    """
+    paths = [Path(part) for part in named.split(",")]
+    if all((path / "run.json").exists() for path in paths):
+        runs = [open_run(path) for path in paths]
+        return side_of(runs[-1].target.stack, runs)
+    complete: list[RunDirectory] = []
+    for path in sorted((results / named).glob("*/run.json")):
+        run = open_run(path.parent)
+        if run.complete:
+            complete.append(run)
+    if not complete:
+        raise BenchmarkError(
+            f"{named} is no run directory, and no stack with a complete run below {results}; "
+            "give results/<stack>/<run>, or measure it"
+        )
+    alike = [run for run in complete if _same(run, complete[-1])]
+    others = [
+        f"{run.path.name} of {named} is left out: another deployment or scenario than the latest"
+        for run in complete
+        if run not in alike
+    ]
+    return side_of(named, alike, others)
+
+
+# Where it listens does not matter, nor the commit: what that changed shows in engine arguments or versions, if at all.
+_PLACES = {"url", "metrics_urls", "metrics_service", "node_exporter_urls", "node_exporter_service", "commit", "fabric"}
+_RATES = {"rates", "search", "seed"}
+
+
+def _same(run: RunDirectory, latest: RunDirectory) -> bool:
+    """Whether two runs may stand for one deployment under one load."""
+    places = [one.target.model_dump(exclude=_PLACES) for one in (run, latest)]
+    loads = [one.scenario.model_dump(exclude=_RATES) for one in (run, latest)]
+    return places[0] == places[1] and loads[0] == loads[1]
+
+
+def _named(finding: Finding, run: str) -> Finding:
+    return finding.model_copy(update={"sentence": f"{run}: {finding.sentence}"})
