@@ -5,10 +5,13 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from benchmarks.compared_side import find_side
+from benchmarks.comparison import compare
+from benchmarks.comparison_page import write_comparison
 from benchmarks.figures.draw import draw_figures
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory
-from benchmarks.scenario import Scenario, find_scenario
+from benchmarks.scenario import Scenario, Search, find_scenario
 from tools.browser import Browser, BrowserError, browser
 from tools.simulated_runs import over_the_range, simulated_run
 from tools.toolchain import chromium
@@ -47,6 +50,7 @@ def take(folder: Path, executable: Path) -> None:
         _shoot(running, report, folder / "report-dark.png", _DESK, 1260, dark=True)
         faulty = write_report(_broken(Path(scratch)))
         _shoot(running, faulty, folder / "report-fault.png", _DESK, 620)
+        _shoot(running, _compared(Path(scratch) / "compared"), folder / "comparison.png", _DESK, 1000)
         _figures(Path(scratch) / "figures")
         _shoot(running, Path(scratch) / "figures" / "out" / "index.html", folder / "figures.png", _DESK, 1640)
 
@@ -57,6 +61,16 @@ def _broken(scratch: Path) -> RunDirectory:
         update={"warmup_s": 1.0, "window_s": 20.0, "min_requests": 20, "max_requests": 20}
     )
     return simulated_run(scratch, scenario, "agg-3", _START + timedelta(minutes=1))
+
+
+def _compared(scratch: Path) -> Path:
+    """The page of two searches on simulated deployments."""
+    update = {"rates": [], "search": Search(lowest=0.5, highest=20), "min_requests": 300, "max_requests": 1500}
+    scenario = simulated_scenario().model_copy(update={**update, "window_s": 60.0})
+    for minute, topology in enumerate(("agg-3", "2p1d"), start=30):
+        simulated_run(scratch, scenario, topology, _START + timedelta(minutes=minute))
+    base, candidate = find_side("simulated-agg-3", scratch), find_side("simulated-2p1d", scratch)
+    return write_comparison(compare(base, candidate), list(scenario.slo), scratch / "page")
 
 
 def _figures(scratch: Path) -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from stand_in_data import scenario_data
 
+from benchmarks.compared_side import side_of
+from benchmarks.comparison import compare
+from benchmarks.comparison_page import write_comparison
 from benchmarks.figures.draw import draw_figures
 from benchmarks.report import write_report
 from benchmarks.scenario import Scenario, find_scenario
@@ -20,7 +23,7 @@ from tools.toolchain.errors import ToolchainError
 
 PHONE, DESK = 390, 1080
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
-PAGES = {"report": 4, "faulty": 4, "figures": 4}  # name -> charts
+PAGES = {"report": 4, "faulty": 4, "figures": 4, "comparison": 4}  # name -> charts
 SIZES = (
     "[...document.querySelectorAll('svg')].map(svg => svg.getBoundingClientRect()).map(box => [box.width, box.height])"
 )
@@ -51,7 +54,7 @@ def running() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A good report, one with faults, and the figures."""
+    """A good report, one with faults, the figures, and a comparison."""
     folder = tmp_path_factory.mktemp("results")
     slo = [{"metric": "ttft", "statistic": "p90", "bound": 450, "unit": "ms"}]
     data = scenario_data(isl=8192, osl=32, rates=[1, 2, 3], warmup_s=5, window_s=60, min_requests=60, slo=slo)
@@ -63,7 +66,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     simulated_run(folder / "figures", deepseek, "1p1d", STARTED)
     simulated_run(folder / "figures", deepseek, "agg-2", STARTED)
     draw_figures(folder / "figures", folder / "drawn")
-    return {"report": write_report(good), "faulty": write_report(faulty), "figures": folder / "drawn" / "index.html"}
+    other = simulated_run(folder / "good", Scenario.model_validate(data), "agg-2", STARTED)
+    compared = compare(side_of("agg-2", [other]), side_of("1p1d", [good]))
+    return {
+        "report": write_report(good),
+        "faulty": write_report(faulty),
+        "figures": folder / "drawn" / "index.html",
+        "comparison": write_comparison(compared, list(good.scenario.slo), folder / "compared"),
+    }
 
 
 def is_whole(page: Page, file: Path, charts: int) -> None:
