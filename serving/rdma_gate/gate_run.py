@@ -50,7 +50,7 @@ class GateRun:
     devices: all that must be used, as UCX names them (`mlx5_0:1`). memory: of both ends. message_size: bytes.
     floor: MiB/s. emulation_off: UCX_PROTO_EMULATION_ENABLE=n was set (UCX 1.21 and later know it). line_rate: Gb/s that
     cannot be exceeded, if known. rdma_bytes: by how much the client's RDMA receive counters grew during the run, named
-    as in devices -> bytes; only they can show the lanes that UCX's table has no room for (more than four mlx5 devices).
+    as in devices -> bytes, if all of them count; only they can show the lanes that UCX's table has no room for.
     hardware: devices known to be NICs (from the fabric inspector); a name that UCX's drivers give is known without it.
     """
 

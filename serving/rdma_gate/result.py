@@ -10,7 +10,6 @@ from serving.rdma_gate.pairs import Pair
 from serving.rdma_gate.run import MESSAGE_SIZE, runs_of
 from serving.rdma_gate.verdict import judge
 
-_TABLE_HOLDS = 4  # devices that UCX's table has room for (ucx_lanes.py); beyond that the counters have to tell
 _MISSING = FramedRun("")
 
 
@@ -80,7 +79,7 @@ def results_of(
                 client=Side(read.log, read.exit_code, ran_on["client"]),
                 server=Side(served.log, served.exit_code, ran_on["server"]),
                 floor=floor,
-                rdma_bytes=read.rdma_bytes if len(run.devices) > _TABLE_HOLDS else None,
+                rdma_bytes=read.rdma_bytes,
                 line_rate=terms.link_gbps and terms.link_gbps * len(run.devices),
                 hardware=frozenset(terms.devices if terms.discovered else ()),
             )

@@ -39,7 +39,7 @@ def gate_run(
     lanes = lanes or [f"rc_mlx5/{device}/path0" for device in devices]
     memory: MemoryKind = "rocm"
     moved = MESSAGE_SIZE * ITERATIONS
-    with_counters = len(devices) > 4 if counted is None else counted
+    with_counters = len(devices) > 1 if counted is None else counted
     return GateRun(
         devices=devices,
         memory=memory,
