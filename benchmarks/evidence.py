@@ -130,6 +130,7 @@ def _causes(proof: KvProof, known: Sequence[int], kv: KvShape, target: Target, d
         causes.foreign(proof.foreign_requests),
         *_of_amounts(proof, known, kv, target.deployment.engine.get("prefill", {}).get("block_size")),
         causes.recomputed(tokens, proof.requests, proof.prompt_tokens or 0)
+        or causes.computed_unknown(tokens)
         or causes.unreceived(tokens, proof.counted_transfers),
     ]
     return [cause for cause in found if cause]

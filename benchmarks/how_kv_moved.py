@@ -79,7 +79,7 @@ def evidence(proof: KvProof, tokens: PromptTokens) -> list[Evidence]:
             "received",
             "computed are prompt tokens less cached ones, and the last of each prompt is due; not from vLLM's "
             "prompt_tokens_by_source, which through Ray counts every source as received",
-            ("kv-recomputed", "kv-unreceived"),
+            ("kv-recomputed", "kv-computed-unknown", "kv-unreceived"),
         ),
         _failures(proof, FAILED_TRANSFERS, "kv-failed-transfers", "decode"),
         _failures(proof, FAILED_NOTIFICATIONS, "kv-unnotified", "decode"),

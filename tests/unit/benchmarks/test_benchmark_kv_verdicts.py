@@ -53,6 +53,32 @@ def test_decode_that_recomputes() -> None:
     assert "together they computed 18,432 for 9,216 sent, so decode computed prompts again" in proof.reasons[1]
 
 
+DECODE = ("ReplicaId", "dw26mbl2")
+
+
+@pytest.mark.parametrize("lost", ["ray_vllm_prompt_tokens_total", "ray_vllm_prompt_tokens_cached_total"])
+def test_decode_whose_own_tokens_are_not_exported_is_not_proven(lost: str) -> None:
+    """Every byte moved, and decode may have computed every prompt again all the same."""
+    delta = recorded("proven")
+    series = {key for key in delta.values if key[0] == lost and DECODE in key[1]}
+    assert series
+    left = {key: value for key, value in delta.values.items() if key not in series}
+    sent = [request(number, prompt_tokens=256) for number in range(36)]
+    proof = prove_kv(target(), sent, Counters(left))
+    assert (proof.verdict, ids(proof)) == ("failed", ["kv-computed-unknown"])
+    assert proof.decode_computed_tokens is None
+
+
+def test_more_cached_tokens_than_tokens_are_no_proof() -> None:
+    delta = recorded("proven")
+    few = {
+        key: 0.0 if key[0] == "ray_vllm_prompt_tokens_total" and DECODE in key[1] else value
+        for key, value in delta.values.items()
+    }
+    sent = [request(number, prompt_tokens=256) for number in range(36)]
+    assert ids(prove_kv(target(), sent, Counters(few))) == ["kv-computed-unknown"]
+
+
 def test_nothing_moved_and_nothing_computed_twice_is_missing_and_not_recomputed() -> None:
     """As an aggregated engine behind a target that says pd would look: every prompt was computed once."""
     delta = recorded("recomputed")
