@@ -78,7 +78,7 @@ def judge(target: Target, reads: Sequence[Transfers], prefill_nodes: Sequence[st
     elif nics.problem:
         label, reason = "unknown", f"{allowed.text}; NIC counters not measured: {nics.problem}"
     else:
-        label, reason = _by_nics(counted, nics, allowed)
+        label, reason = _by_nics(reads, nics, allowed)
     outcome = "ok" if label == "rdma" else "note"
     if label == "tcp" and target.deployment.platform != "cpu":
         outcome = "fault"
@@ -98,6 +98,22 @@ def evenness(nics: NicBytes, counted: int) -> Evenness | None:
     return Evenness(ratio, ratio >= EVEN, sentence)
 
 
+def carried_by_rdma(reads: Sequence[Transfers], nics: NicBytes) -> bool:
+    """Whether the NICs of every node that read KV received at least as many RDMA bytes as it read.
+
+    Headers come on top. Bytes of other nodes are somebody else's: KV goes to the node that reads it.
+    """
+    return all(nics.of([node]).rdma_received >= due for node, due in _due(reads).items())
+
+
+def _due(reads: Sequence[Transfers]) -> dict[str, int]:
+    """Address of a node that read KV -> how many bytes of it."""
+    due: dict[str, int] = {}
+    for part in reads:
+        due[part.node] = due.get(part.node, 0) + part.bytes
+    return due
+
+
 def _gate(target: Target) -> Fabric | None:
     if target.fabric and target.fabric.gate != "none":
         return target.fabric
@@ -106,22 +122,26 @@ def _gate(target: Target) -> Fabric | None:
     return target.fabric or Fabric(gate="none", reason="the target says nothing of one")
 
 
-def _by_nics(counted: int, nics: NicBytes, allowed: _Allowed) -> tuple[Literal["rdma", "tcp", "unknown"], str]:
-    """The NICs that carried the KV must have counted at least as many bytes: headers come on top."""
-    kernel = sum(nic.kernel_received or 0 for nic in nics.nics) + nics.other_received
+def _by_nics(
+    reads: Sequence[Transfers], nics: NicBytes, allowed: _Allowed
+) -> tuple[Literal["rdma", "tcp", "unknown"], str]:
+    due = _due(reads)
+    if unseen := [node or "one that is not told" for node in due if not nics.of([node]).nics]:
+        return "unknown", f"{allowed.text}; no node-exporter counted at decode's node {', '.join(unseen)}"
+    there = nics.of(due)
     reason = (
-        f"{allowed.text}; the nodes received {nics.rdma_received:,} bytes by RDMA and {kernel:,} through the kernel, "
-        f"for {counted:,} KV bytes"
+        f"{allowed.text}; decode's nodes received {there.rdma_received:,} bytes by RDMA and {there.by_kernel:,} "
+        f"through the kernel, for {sum(due.values()):,} KV bytes"
     )
-    by_rdma = allowed.rdma and nics.rdma_received >= counted
-    by_tcp = allowed.tcp and kernel >= counted
+    by_rdma = allowed.rdma and carried_by_rdma(reads, nics)
+    by_tcp = allowed.tcp and all(nics.of([node]).by_kernel >= count for node, count in due.items())
     if by_rdma and not by_tcp:
         return "rdma", reason
     if by_tcp and not by_rdma:
         return "tcp", reason
     if by_rdma:
         return "unknown", f"{reason}: either may have carried it"
-    return "unknown", f"{reason}: too few, so KV stayed within a node or a node's exporter was not asked"
+    return "unknown", f"{reason}: too few on one of them, so KV stayed within a node or went another way"
 
 
 def _allowed(reads: Sequence[Transfers], prefill_nodes: Sequence[str]) -> _Allowed:
