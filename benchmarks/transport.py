@@ -16,14 +16,7 @@ from pydantic import BaseModel
 from benchmarks.nic_counters import NicBytes
 from benchmarks.target import Fabric, Target
 from benchmarks.transfer import Transfers
-
-# Names of UCX's transports and their aliases (docs of UCX_TLS; `ucx_info -d`); "all" is UCX's default.
-_TCP = {"all", "tcp"}
-_RDMA = {"all", "ib", "rc", "ud", "dc"}  # and rc_x, rc_mlx5, rc_v, rc_verbs, ud_x, …
-# Within a node. UCX reads another process's memory through the kernel (cma) wherever it may: on the CPU runtime with
-# UCX_TLS=tcp,sm,self its own table says `remote memory read by ucp_get … zero-copy | cma/memory` (UCX_PROTO_INFO=y,
-# two NIXL agents on one host).
-_WITHIN_NODE = {"all", "sm", "shm", "mm", "posix", "sysv", "cma", "knem", "xpmem", "rocm_ipc", "cuda_ipc"}
+from serving.ucx_transports import RDMA, TCP, WITHIN_NODE, allowed
 
 # A choice. Ranks move the same bytes, so a node whose ranks have a NIC each is near 1; the known faults (all over one
 # NIC, four of eight: openucx 11259 and 11680) are at 0.
@@ -68,17 +61,17 @@ class _Allowed:
 def judge(target: Target, reads: Sequence[Transfers], prefill_nodes: Sequence[str], nics: NicBytes | None) -> Transport:
     """The path of one rate's KV. `reads` are those of each decode replica, `prefill_nodes` addresses of nodes."""
     counted = sum(part.bytes for part in reads)
-    allowed = _allowed(reads, prefill_nodes)
+    left = _allowed(reads, prefill_nodes)
     if not counted:
         label, reason = "unknown", "no KV was counted, so it took no path"
-    elif allowed.tcp and not allowed.rdma and not allowed.within_node:
-        label, reason = "tcp", f"{allowed.text}, no RDMA"
+    elif left.tcp and not left.rdma and not left.within_node:
+        label, reason = "tcp", f"{left.text}, no RDMA"
     elif nics is None:
-        label, reason = "unknown", f"{allowed.text}; NIC counters not measured: {ADD_EXPORTERS}"
+        label, reason = "unknown", f"{left.text}; NIC counters not measured: {ADD_EXPORTERS}"
     elif nics.problem:
-        label, reason = "unknown", f"{allowed.text}; NIC counters not measured: {nics.problem}"
+        label, reason = "unknown", f"{left.text}; NIC counters not measured: {nics.problem}"
     else:
-        label, reason = _by_nics(reads, nics, allowed)
+        label, reason = _by_nics(reads, nics, left)
     outcome = "ok" if label == "rdma" else "note"
     if label == "tcp" and target.deployment.platform != "cpu":
         outcome = "fault"
@@ -123,18 +116,18 @@ def _gate(target: Target) -> Fabric | None:
 
 
 def _by_nics(
-    reads: Sequence[Transfers], nics: NicBytes, allowed: _Allowed
+    reads: Sequence[Transfers], nics: NicBytes, left: _Allowed
 ) -> tuple[Literal["rdma", "tcp", "unknown"], str]:
     due = _due(reads)
     if unseen := [node or "one that is not told" for node in due if not nics.of([node]).nics]:
-        return "unknown", f"{allowed.text}; no node-exporter counted at decode's node {', '.join(unseen)}"
+        return "unknown", f"{left.text}; no node-exporter counted at decode's node {', '.join(unseen)}"
     there = nics.of(due)
     reason = (
-        f"{allowed.text}; decode's nodes received {there.rdma_received:,} bytes by RDMA and {there.by_kernel:,} "
+        f"{left.text}; decode's nodes received {there.rdma_received:,} bytes by RDMA and {there.by_kernel:,} "
         f"through the kernel, for {sum(due.values()):,} KV bytes"
     )
-    by_rdma = allowed.rdma and carried_by_rdma(reads, nics)
-    by_tcp = allowed.tcp and all(nics.of([node]).by_kernel >= count for node, count in due.items())
+    by_rdma = left.rdma and carried_by_rdma(reads, nics)
+    by_tcp = left.tcp and all(nics.of([node]).by_kernel >= count for node, count in due.items())
     if by_rdma and not by_tcp:
         return "rdma", reason
     if by_tcp and not by_rdma:
@@ -149,9 +142,8 @@ def _allowed(reads: Sequence[Transfers], prefill_nodes: Sequence[str]) -> _Allow
     said = sorted({part.transports for part in reads})
     if "" in said:
         return _Allowed(True, True, True, "a decode engine does not say what UCX may use")
-    names = {name for text in said for name in text.split(",")}
-    rdma = any(name in _RDMA or name.startswith(("rc_", "ud_", "dc_")) for name in names)
-    tcp, local = bool(names & _TCP), bool(names & _WITHIN_NODE)
+    names = frozenset[str]().union(*(allowed(text) for text in said))
+    rdma, tcp, local = bool(names & RDMA), bool(names & TCP), bool(names & WITHIN_NODE)
     decode_nodes = {part.node for part in reads}
     apart = bool(prefill_nodes) and "" not in {*decode_nodes, *prefill_nodes} and not decode_nodes & {*prefill_nodes}
     kinds = {"RDMA": rdma, "TCP": tcp, "memory of the node": local and not apart}

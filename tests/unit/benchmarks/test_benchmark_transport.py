@@ -91,6 +91,9 @@ def test_rdma_that_was_allowed_is_not_rdma_that_was_used(transports: str) -> Non
         ("rc,tcp", carried(2 * KV), ("rdma", "ok")),
         ("tcp,self", carried(2 * KV), ("tcp", "fault")),  # somebody else's RDMA
         ("sm,self", carried(2 * KV), ("unknown", "note")),  # UCX could not have used RDMA
+        ("^tcp", carried(2 * KV, kernel=2 * KV), ("rdma", "ok")),
+        ("^rc,sm,tcp", carried(0, kernel=2 * KV), ("unknown", "note")),
+        ("^ib", carried(2 * KV, kernel=2 * KV), ("tcp", "fault")),
         (RC, NicBytes(problem="a node was restarted"), ("unknown", "note")),
     ],
 )
