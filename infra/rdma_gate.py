@@ -57,7 +57,7 @@ def rdma_gate(
             "memory": plan.memory,
             "linkGbps": facts.linkGbps if runs and facts else 0,
             "floorGbps": stack.fabric.floor_gbps or 0,
-            "discovered": facts is not None,
+            "hardware": facts.hardware if facts else None,
         },
     }
     return RdmaGate("rdma-gate", access, inputs, opts)

@@ -3,7 +3,7 @@
 Inputs: kubeconfig, context, namespace, stack, mode (`required`, `warn`, `off`; `none` where there is nothing to prove),
 reason (why nothing is proven, with the last two), template (of a pod: serving/rdma_gate/jobs.py), nodes (names; empty:
 those with the labels of nodeSelector), nodeSelector, replicas, gpuResource, terms {devices, memory, linkGbps,
-floorGbps, discovered}.
+floorGbps, hardware}.
 Outputs: state (`passed`, `warned`, `off`, `none`), summary (a line), outcome (`passed`, `failed`, or empty when nothing
 ran), verdicts (serving/rdma_gate/result.py, as objects), known (nodes that need no other gate).
 

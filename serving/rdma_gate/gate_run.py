@@ -51,7 +51,7 @@ class GateRun:
     floor: MiB/s. emulation_off: UCX_PROTO_EMULATION_ENABLE=n was set (UCX 1.21 and later know it). line_rate: Gb/s that
     cannot be exceeded, if known. rdma_bytes: by how much the client's RDMA receive counters grew during the run, named
     as in devices -> bytes, if all of them count; only they can show the lanes that UCX's table has no room for.
-    hardware: devices known to be NICs (from the fabric inspector); a name that UCX's drivers give is known without it.
+    hardware: devices that the fabric inspector found to be NICs; without it (None) they are known by their names.
     """
 
     devices: tuple[str, ...]
@@ -63,7 +63,7 @@ class GateRun:
     emulation_off: bool = False
     line_rate: float | None = None
     rdma_bytes: Mapping[str, int] | None = None
-    hardware: frozenset[str] = frozenset()
+    hardware: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,14 @@ _MISSING = FramedRun("")
 @dataclass(frozen=True)
 class Terms:
     """What is asked of every run. devices: `mlx5_0:1`. link_gbps: of the slowest NIC, if known. floor_gbps: of one NIC,
-    if given; one of the two is. discovered: that the inspector found these to be NICs, whatever they are called."""
+    if given; one of the two is. hardware: those of the devices that the inspector found to be no software; None where
+    it has not looked."""
 
     devices: tuple[str, ...]
     memory: MemoryKind
     link_gbps: float | None = None
     floor_gbps: float | None = None
-    discovered: bool = False
+    hardware: frozenset[str] | None = None
 
     def floor(self, devices: int) -> float:
         """MiB/s of a run over so many of them. Several are not to be slower than one has to be."""
@@ -81,7 +82,7 @@ def results_of(
                 floor=floor,
                 rdma_bytes=read.rdma_bytes,
                 line_rate=terms.link_gbps and terms.link_gbps * len(run.devices),
-                hardware=frozenset(terms.devices if terms.discovered else ()),
+                hardware=terms.hardware,
             )
         )
         lanes = [lane for device in verdict.devices for lane in device.lanes]

@@ -106,3 +106,36 @@ def test_the_stand_in_node_is_the_described_one(node: Any) -> None:
     described = node()
     groups = described.gpus.model_copy(update={"render_groups": (991,)})
     assert stand_in_node() == described.model_copy(update={"hostname": None, "gpus": groups})
+
+
+def renamed(description: Description) -> None:
+    """Soft-RoCE, under a name that tells nothing."""
+    description["rdma"] = {"soft0": description["rdma"]["rxe0"]}
+
+
+def test_software_that_is_named_by_hand_is_no_fabric(node: Any) -> None:
+    fabric = combine({"a": node(renamed, "soft_roce")}, {"UCX_NET_DEVICES": "soft0:1"})
+    assert fabric.unusable == (
+        "a has no usable fabric: UCX_NET_DEVICES names software and no NIC: soft0:1 (rxe); name NICs, or none",
+    )
+    assert (fabric.devices, fabric.hardware) == (("soft0:1",), ())
+
+
+def test_a_device_that_is_software_on_one_node_is_no_hardware(node: Any) -> None:
+    assert combine({"a": node()}, {}).hardware == tuple(f"mlx5_{number}:1" for number in range(2, 10))
+
+    def soft(description: Description) -> None:
+        nic = description["rdma"]["mlx5_2"]
+        del nic["pci"]
+        nic["parent"] = nic["netdev"]
+
+    fabric = combine({"a": node(), "b": node(soft)}, {"UCX_NET_DEVICES": "mlx5_2:1,mlx5_3:1"})
+    assert fabric.hardware == ("mlx5_3:1",)
+    assert [line.split()[0] for line in fabric.unusable] == ["b"]
+
+
+def test_the_floor_is_that_of_the_slowest_nic(node: Any) -> None:
+    def slow(description: Description) -> None:
+        description["rdma"]["mlx5_5"]["rate"] = "200 Gb/sec (4X HDR)"
+
+    assert combine({"a": node(), "b": node(slow)}, {}).link_gbps == 200

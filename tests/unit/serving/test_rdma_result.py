@@ -11,7 +11,7 @@ from tools.rehearsal.fabric_stand_in import gate_log
 
 NICS = tuple(f"mlx5_{number}:1" for number in range(8))
 PAIR = Pair(0, "node-a", "node-b")
-TERMS = Terms(NICS, "rocm", link_gbps=400, discovered=True)
+TERMS = Terms(NICS, "rocm", link_gbps=400, hardware=frozenset(NICS))
 
 
 def logs(**said: str) -> tuple[str, str]:
@@ -88,7 +88,7 @@ def test_a_pair_whose_pods_did_not_start() -> None:
 def test_four_nics_whose_names_do_not_fit_are_proven_by_their_counters(
     devices: list[str], lane: str, unnamed: str
 ) -> None:
-    terms = dataclasses.replace(TERMS, devices=tuple(devices))
+    terms = dataclasses.replace(TERMS, devices=tuple(devices), hardware=frozenset(devices))
     client, server = (gate_log(side, devices, lane=lane) for side in ("client", "server"))
     assert all(result.passed for result in results_of(PAIR, terms, client, server))
     uncounted = client.replace('"rdma_bytes": {', '"rdma_bytes": null, "was": {')
@@ -118,3 +118,25 @@ def test_the_node_that_the_client_s_pod_ran_on_counts_and_not_the_one_it_was_mea
     assert "both pods ran on node-b" in moved.why
     elsewhere = results_of(PAIR, TERMS, *logs(), {"client": "node-b", "server": "node-a"})[0]
     assert elsewhere.passed
+
+
+@pytest.mark.parametrize(
+    ("hardware", "passes"),
+    [(frozenset({"soft0:1", "ionic_0:1"}), True), (frozenset({"mlx5_0:1"}), False), (frozenset[str](), False)],
+)
+@pytest.mark.parametrize("device", ["soft0:1", "ionic_0:1"])
+def test_a_nic_is_what_the_inspector_says_is_one_whatever_its_name(
+    device: str, hardware: frozenset[str], passes: bool
+) -> None:
+    terms = Terms((device,), "rocm", link_gbps=400, hardware=hardware)
+    client, server = (gate_log(side, [device], lane="rc_verbs/{}/path0") for side in ("client", "server"))
+    (result,) = results_of(PAIR, terms, client, server)
+    assert result.passed is passes
+    assert passes or "not known to be a NIC" in result.why
+
+
+@pytest.mark.parametrize(("device", "passes"), [("soft0:1", False), ("ionic_0:1", True)])
+def test_where_nothing_inspected_the_nodes_a_name_that_drivers_give_is_a_nic(device: str, passes: bool) -> None:
+    terms = Terms((device,), "rocm", floor_gbps=200)
+    client, server = (gate_log(side, [device], lane="rc_verbs/{}/path0") for side in ("client", "server"))
+    assert results_of(PAIR, terms, client, server)[0].passed is passes

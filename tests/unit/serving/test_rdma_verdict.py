@@ -64,7 +64,7 @@ def test_on_soft_roce_only_the_device_and_what_was_not_asked_for_are_wrong() -> 
     logs = [capture(f"ucx-1.22.0_case1_rc_1M_{side}").replace("rxe0", "abc0") for side in ("client", "server")]
     run = GateRun(("abc0:1",), "host", MEGABYTE, Side(logs[0], 0, "a"), Side(logs[1], 0, "b"), floor=1.0)
     assert "not known to be a NIC" in judge(run).reason
-    assert judge(dataclasses.replace(run, hardware=frozenset({"abc0"}))).outcome == "pass"
+    assert judge(dataclasses.replace(run, hardware=frozenset({"abc0:1"}))).outcome == "pass"
 
 
 @pytest.mark.parametrize("layout", ["new", "old"])
