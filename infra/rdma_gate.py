@@ -18,7 +18,7 @@ class RdmaGate(pulumi.CustomResource):
     summary: pulumi.Output[str]
 
     def __init__(self, name: str, access: KubernetesAccess, inputs: dict[str, Any], opts: pulumi.ResourceOptions):
-        outputs = dict.fromkeys(("state", "summary", "outcome", "verdicts", "known"))
+        outputs = dict.fromkeys(("state", "summary", "outcome", "verdicts", "known", "untested"))
         super().__init__("pd:index:RdmaGate", name, {**access.inputs, **inputs, **outputs}, access.after_it(opts))
 
     @property
