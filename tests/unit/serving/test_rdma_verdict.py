@@ -145,7 +145,11 @@ def test_one_side_is_enough_to_fail(side: str, changes: dict[str, Any], reason: 
         ("inter-node cfg#2 rma", "intra-node cfg#2 rma", "both ends are on one node: intra-node cfg#2"),
         ("|   0..64 | copy-out ", "|   0..1G | copy-out ", "by 'copy-out'"),  # the message's size is 256M
         ("| 65..inf | zero-copy ", "|  65..1G | zero-copy ", "no row for messages without upper bound"),
-        ("|   0..64 | copy-out ", "| 0 to 64 | copy-out ", "the table of cfg#2 is cut off or of an unknown form"),
+        (
+            "|   0..64 | copy-out ",
+            "| 0 to 64 | copy-out ",
+            "the table of cfg#2 is cut off, lacks rows or is of an unknown form",
+        ),
         ("Final:                   100 ", "Final:                     0 ", "final figures of 0 iterations"),
         ("\nexit code 0\n", "\n", "the log does not end with `exit code N`"),
     ],
@@ -164,7 +168,7 @@ def test_a_table_without_its_last_border_fails() -> None:
     lines = run.server.log.splitlines()
     assert lines[-2].endswith("-+")
     verdict = judge(with_log(run, "server", "\n".join([*lines[:-2], lines[-1]])))
-    assert verdict.reason == "server: the table of cfg#2 is cut off or of an unknown form"
+    assert verdict.reason == "server: the table of cfg#2 is cut off, lacks rows or is of an unknown form"
 
 
 @pytest.mark.parametrize(
