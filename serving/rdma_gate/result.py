@@ -7,7 +7,7 @@ from serving.rdma_gate.floor import BITS_PER_MIB, MemoryKind, default_floor, mib
 from serving.rdma_gate.framing import FramedRun, framed_runs
 from serving.rdma_gate.gate_run import GateRun, Side, Verdict
 from serving.rdma_gate.pairs import Pair
-from serving.rdma_gate.run import MESSAGE_SIZE, runs_of
+from serving.rdma_gate.run import ITERATIONS, MESSAGE_SIZE, runs_of
 from serving.rdma_gate.verdict import judge
 
 _MISSING = FramedRun("")
@@ -77,6 +77,7 @@ def results_of(
                 devices=run.devices,
                 memory=terms.memory,
                 message_size=MESSAGE_SIZE,
+                iterations=ITERATIONS,
                 client=Side(read.log, read.exit_code, ran_on["client"]),
                 server=Side(served.log, served.exit_code, ran_on["server"]),
                 floor=floor,

@@ -44,6 +44,7 @@ def gate_run(
         devices=devices,
         memory=memory,
         message_size=MESSAGE_SIZE,
+        iterations=ITERATIONS,
         client=Side(client_log or side_log("client", lanes, **said), 0, "gpu-node-a"),
         server=Side(server_log or side_log("server", lanes, **said), 0, "gpu-node-b"),
         floor=default_floor(LINK_GBPS, len(devices), memory),
