@@ -104,7 +104,9 @@ def _traffic_class(nics: Iterable[Nic]) -> tuple[int | None, list[Finding]]:
     if len(classes) == 1 and (found := classes.pop()) is not None:
         return found, []
     if classes - {None}:
-        each = ", ".join(f"{nic.name} {nic.port.traffic_class or 'none'}" for nic in roce)
+        each = ", ".join(
+            f"{nic.name} {'none' if nic.port.traffic_class is None else nic.port.traffic_class}" for nic in roce
+        )
         fix = "set the same one on every NIC (/sys/class/infiniband/DEVICE/tc/PORT/traffic_class)"
         return None, [warning("traffic-class", f"NICs differ in their traffic class: {each}", fix)]
     text = "no traffic class is set on the NICs: UCX takes 106, which a fabric need not carry without loss"

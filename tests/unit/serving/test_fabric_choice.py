@@ -157,6 +157,11 @@ def test_different_traffic_classes_are_left_to_a_person(tmp_path: Path) -> None:
     assert "mlx5_3:1 41, mlx5_4:1 106" in text_of(choice, "traffic-class")
 
 
+def test_traffic_class_0_is_one(tmp_path: Path) -> None:
+    change = every_nic({"traffic_class": "Global tclass=0"}, "mlx5", (4,))
+    assert "mlx5_3:1 41, mlx5_4:1 0" in text_of(decide(tmp_path, "oci_mi300x", change), "traffic-class")
+
+
 OFF = {"config": {"CONFIG_PCI_P2PDMA": False, "CONFIG_DMABUF_MOVE_NOTIFY": True}}
 PEER_MEMORY = {"kallsyms": ["_text", "ib_register_peer_memory_client"]}
 
