@@ -1,6 +1,6 @@
 """What several nodes have in common: one set of UCX's variables for engines that may run on any of them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from serving.fabric.choose import Choice, choose
@@ -53,6 +53,8 @@ def combine(nodes: Mapping[str, NodeFabric], given: Mapping[str, str], ucx: str 
         if name in given:
             if (others := set(values.values()) - {_NOT_SET}) and others != {given[name]}:
                 notes.append(f"{name}={given[name]} of the stack is used; the nodes say {_by_value(values)}")
+        elif len(set(values.values())) > 1 and name == GID_INDEX and (index := _shared_index(choices.values())):
+            environment[name] = index
         elif len(set(values.values())) > 1:
             fix = f"make the nodes alike, or set cluster.nodes.environment.{name}"
             problems.append(f"{name} differs between nodes, and engines have one: {_by_value(values)}; {fix}")
@@ -74,6 +76,15 @@ def combine(nodes: Mapping[str, NodeFabric], given: Mapping[str, str], ucx: str 
         findings={node: _others(choice, given) for node, choice in choices.items()},
         notes=tuple(notes),
     )
+
+
+def _shared_index(choices: Collection[Choice]) -> str:
+    """A GID index that one node needs and that reaches other nodes from all of them; empty without one.
+
+    A node that needs none set, since UCX finds its address by itself, is served by it as well.
+    """
+    told = [choice.gid_index for choice in choices if choice.gid_index is not None]
+    return next((str(index) for index in told if all(index in choice.gid_indices for choice in choices)), "")
 
 
 def _by_value(values: Mapping[str, str]) -> str:
