@@ -32,6 +32,12 @@ def uncounted(requests: int, known: int) -> Cause | None:
     return Cause(id="kv-uncounted", name="answers without a token count", sentence=sentence)
 
 
+def unreadable(names: Sequence[str]) -> Cause:
+    """Counters that are no numbers: nothing can be held against anything."""
+    sentence = f"{', '.join(names)}: NaN or infinite, so nothing that the service counted can be trusted"
+    return Cause(id="kv-unreadable", name="counters that are no numbers", sentence=sentence)
+
+
 def missing() -> Cause:
     """No KV moved at all."""
     sentence = "the service reports no KV transfer at all: this is not prefill/decode disaggregation"

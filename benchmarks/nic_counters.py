@@ -135,6 +135,8 @@ def read_nics(target: Target, keep: Path | None = None) -> Counters:
 def increase(before: Counters, after: Counters) -> NicBytes:
     """What the NICs carried between two readings. Devices without RDMA may come and go: pods bring some with them."""
     delta = after.since(before)
+    if odd := delta.only([*_READ]).not_finite():
+        return NicBytes(problem=f"a node-exporter says NaN or infinite of {', '.join(odd)}")
     ours = delta.only(_OF_NICS)
     if ours.gone or any(value < 0 for value in ours.values.values()):
         return NicBytes(problem="the counters of a NIC began anew during the rate: a node or its driver was restarted")

@@ -145,6 +145,9 @@ def test_the_most_uneven_node_is_found() -> None:
     [
         (ethtool(9, 9), ethtool(1, 9), "began anew"),
         (ethtool(9, 9), netdev(eth0=9), "began anew"),
+        (ethtool(9, 9), ethtool(9, 9).replace(" 9", " NaN", 1), "says NaN or infinite of node_ethtool_received_vport"),
+        (ethtool(9, 9), ethtool(9, 9).replace(" 9", " +Inf", 1), "says NaN or infinite of node_ethtool_received_vport"),
+        (netdev(eth0=9), netdev(eth0=9).replace(" 9", " NaN"), "says NaN or infinite of node_network_receive_bytes"),
         (netdev(eth0=9), netdev(eth0=9) + ethtool(1, 1), "NICs came up during the rate on a"),
         (netdev(eth0=9), netdev(eth0=10), "no node-exporter shows an RDMA NIC; run it with --collector.ethtool"),
     ],
