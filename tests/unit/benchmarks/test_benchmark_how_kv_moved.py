@@ -138,6 +138,12 @@ def test_nic_counters_show_rdma_its_share_and_its_evenness() -> None:
     assert few["evenness"].verdict == "not measured"
 
 
+def test_bytes_of_nodes_that_read_nothing_are_not_shown_as_the_kv_s() -> None:
+    mine, other = carried(8000), carried(20_000_000, to="10.0.0.9")
+    found = table("proven", "rocm", RC, NicBytes(nics=[*mine.nics, *other.nics]))["NIC bytes"]
+    assert (found.value, found.verdict) == ("8,000 RDMA bytes for 9,437,184 of KV", "too few")
+
+
 def test_kv_over_tcp_on_rdma_nodes_is_a_fault_in_the_table() -> None:
     found = table("proven", "rocm", "rc,tcp", carried(0, kernel=20_000_000))
     assert (found["path"].value, found["path"].verdict, found["path"].outcome) == ("TCP", "not RDMA", "fault")

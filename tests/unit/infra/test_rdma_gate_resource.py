@@ -8,6 +8,7 @@ from gate_cluster import INPUTS, Api, Json, Said
 from infra.provider import rdma_gate, rdma_gate_round
 from infra.provider.kubernetes_api import Forbidden
 from infra.provider.rdma_gate import RdmaGate
+from infra.provider.rdma_gate_round import terms_of
 from infra.provider.resource import Interrupted, PartlyMade, ResourceError
 
 
@@ -231,6 +232,14 @@ def test_engines_of_a_stack_that_had_no_gate_are_said(use: Any) -> None:
         created()
     use(Api(service={"metadata": {"deletionTimestamp": "now"}}))
     assert created()["state"] == "passed"
+
+
+def test_that_no_device_is_hardware_is_not_that_nobody_has_looked() -> None:
+    """Pulumi drops an input without value."""
+    terms = {key: value for key, value in INPUTS["terms"].items() if key != "hardware"}
+    assert terms_of({"terms": terms}).hardware is None
+    assert terms_of({"terms": {**terms, "hardware": []}}).hardware == frozenset()
+    assert terms_of(INPUTS).hardware == {"mlx5_0:1", "mlx5_1:1"}
 
 
 def test_without_a_nic_or_its_speed_no_pod_is_started(use: Any) -> None:

@@ -149,6 +149,9 @@ def test_infiniband_needs_no_gid(tmp_path: Path) -> None:
     choice = decide(tmp_path, "oci_mi300x", every_nic(changes, "mlx5"))
     assert (len(choice.net_devices), choice.gid_index, choice.traffic_class) == (8, None, None)
     assert choice.usable
+    mixed = decide(tmp_path / "mixed", "oci_mi300x", every_nic(changes, "mlx5", (4,)))
+    assert len(mixed.net_devices) == 8
+    assert 3 in mixed.gid_indices, "of the others, as that one has none"
 
 
 def test_different_traffic_classes_are_left_to_a_person(tmp_path: Path) -> None:
