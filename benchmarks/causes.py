@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
 
-from benchmarks.prompt_tokens import PromptTokens
+from benchmarks.prompt_tokens import CACHED_TOKENS, PROMPT_TOKENS, PromptTokens
 from serving.kv_bytes import kv_bytes_moved
 
 # What a vLLM engine may have: powers of two; 1 with MLA under AITER (serving/platforms.py).
@@ -30,6 +30,12 @@ def uncounted(requests: int, known: int) -> Cause | None:
         return None
     sentence = f"{requests - known} of {requests} answers carry no token count: their KV bytes are unknown"
     return Cause(id="kv-uncounted", name="answers without a token count", sentence=sentence)
+
+
+def unreadable(names: Sequence[str]) -> Cause:
+    """Counters that are no numbers: nothing can be held against anything."""
+    sentence = f"{', '.join(names)}: NaN or infinite, so nothing that the service counted can be trusted"
+    return Cause(id="kv-unreadable", name="counters that are no numbers", sentence=sentence)
 
 
 def missing() -> Cause:
@@ -71,7 +77,7 @@ def recomputed(tokens: PromptTokens, requests: int, prompt_tokens: int) -> Cause
     """Decode computed prompts itself. The last token of each is due (vLLM 0.18 v1/metrics/stats.py:277-280)."""
     if tokens.computed is not None and tokens.computed > requests:
         sentence = f"decode computed {tokens.computed:,} prompt tokens itself; at most 1 per request is due"
-    elif tokens.computed is None and tokens.computed_by_all > prompt_tokens + requests:
+    elif not tokens.received and tokens.computed_by_all > prompt_tokens + requests:
         # Prefill computes every prompt once: what is more was computed by decode.
         sentence = (
             f"no engine reports prompt tokens received from another one, and together they computed "
@@ -82,9 +88,20 @@ def recomputed(tokens: PromptTokens, requests: int, prompt_tokens: int) -> Cause
     return Cause(id="kv-recomputed", name="recomputed by decode", sentence=sentence)
 
 
+def computed_unknown(tokens: PromptTokens) -> Cause | None:
+    """Decode received KV, and does not say what it computed beside it: nothing shows that it used what it received."""
+    if not tokens.received or tokens.computed is not None:
+        return None
+    sentence = (
+        "how many prompt tokens decode computed itself is not known: an engine that received KV exports no "
+        f"{PROMPT_TOKENS} or no {CACHED_TOKENS}, or more of the second"
+    )
+    return Cause(id="kv-computed-unknown", name="decode's own tokens unknown", sentence=sentence)
+
+
 def unreceived(tokens: PromptTokens, counted_transfers: int | None) -> Cause | None:
     """KV was read, and yet no engine says that any of its prompt tokens came from outside."""
-    if tokens.computed is not None or not counted_transfers:
+    if tokens.received or not counted_transfers:
         return None
     sentence = f"no engine reports prompt tokens received from another one, after {counted_transfers} KV transfers"
     return Cause(id="kv-unreceived", name="nothing received", sentence=sentence)

@@ -87,6 +87,9 @@ def prove_kv(target: Target, requests: Sequence[Request], delta: Counters) -> Kv
     """
     if target.deployment.kind != "pd" or target.kv is None:
         return _foreign_only(target, requests, delta)
+    if names := delta.only(WATCHED).not_finite():
+        cause = causes.unreadable(names)
+        return KvProof(verdict="failed", reasons=[cause.sentence], causes=[cause], requests=len(requests))
     known = [request.prompt_tokens for request in requests if request.prompt_tokens is not None]
     tokens = prompt_tokens.prompt_tokens(delta)
     whole = sum(kv_bytes_moved(length, target.kv.block_size, target.kv.bytes_per_token) for length in known)
@@ -130,6 +133,7 @@ def _causes(proof: KvProof, known: Sequence[int], kv: KvShape, target: Target, d
         causes.foreign(proof.foreign_requests),
         *_of_amounts(proof, known, kv, target.deployment.engine.get("prefill", {}).get("block_size")),
         causes.recomputed(tokens, proof.requests, proof.prompt_tokens or 0)
+        or causes.computed_unknown(tokens)
         or causes.unreceived(tokens, proof.counted_transfers),
     ]
     return [cause for cause in found if cause]
@@ -160,7 +164,9 @@ def _foreign(proof: KvProof, transfers_per_request: int) -> int | None:
 
 def _foreign_only(target: Target, requests: Sequence[Request], delta: Counters) -> KvProof:
     answered = delta.total(ANSWERED)
-    surplus = max(0, round(answered - len(requests))) if answered is not None else None
+    surplus = None
+    if answered is not None and math.isfinite(answered):
+        surplus = max(0, round(answered - len(requests)))
     return KvProof(
         verdict="not applicable",
         reasons=[],

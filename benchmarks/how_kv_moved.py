@@ -10,7 +10,7 @@ from benchmarks.evidence import EXPIRED, FAILED_NOTIFICATIONS, FAILED_TRANSFERS,
 from benchmarks.prompt_tokens import PromptTokens
 from benchmarks.run_directory import RateResult
 from benchmarks.transfer import Transfers, together
-from benchmarks.transport import ADD_EXPORTERS, Transport, evenness
+from benchmarks.transport import ADD_EXPORTERS, Transport, carried_by_rdma, evenness
 
 Outcome = Literal["ok", "note", "fault"]
 
@@ -79,7 +79,7 @@ def evidence(proof: KvProof, tokens: PromptTokens) -> list[Evidence]:
             "received",
             "computed are prompt tokens less cached ones, and the last of each prompt is due; not from vLLM's "
             "prompt_tokens_by_source, which through Ray counts every source as received",
-            ("kv-recomputed", "kv-unreceived"),
+            ("kv-recomputed", "kv-computed-unknown", "kv-unreceived"),
         ),
         _failures(proof, FAILED_TRANSFERS, "kv-failed-transfers", "decode"),
         _failures(proof, FAILED_NOTIFICATIONS, "kv-unnotified", "decode"),
@@ -88,7 +88,7 @@ def evidence(proof: KvProof, tokens: PromptTokens) -> list[Evidence]:
         _by_vllm(proof.vllm_transfers, proof.counted_transfers),
         _peers(tokens, proof.prompt_tokens or 0),
     ]
-    return [*found, *(_path(proof.transport, proof.counted_bytes or 0) if proof.transport else [])]
+    return [*found, *(_path(proof.transport, proof.transfers) if proof.transport else [])]
 
 
 def _judged(proof: KvProof, name: str, value: str, verdict: str, reason: str, causes: Sequence[str]) -> Evidence:
@@ -170,7 +170,7 @@ def _peers(tokens: PromptTokens, sent: int) -> Evidence:
     return Evidence("by prefill replica", value, "bytes not measured", "note", reason)
 
 
-def _path(path: Transport, counted: int) -> list[Evidence]:
+def _path(path: Transport, reads: Sequence[Transfers]) -> list[Evidence]:
     label = {"rdma": "RDMA", "tcp": "TCP", "unknown": "–"}[path.label]
     verdict = {"ok": "shown", "note": "no RDMA" if path.label == "tcp" else "not known", "fault": "not RDMA"}
     found = [Evidence("path", label, verdict[path.outcome], path.outcome, path.reason)]
@@ -178,22 +178,21 @@ def _path(path: Transport, counted: int) -> list[Evidence]:
         passed = path.gate.gate == "passed"
         verdict, outcome = ("passed", "ok") if passed else ("not proven", "note")
         found.append(Evidence("RDMA gate", path.gate.gate, verdict, outcome, path.gate.sentence))
-    return [*found, *_nics(path, counted)]
+    return [*found, *_nics(path, reads)]
 
 
-def _nics(path: Transport, counted: int) -> list[Evidence]:
+def _nics(path: Transport, reads: Sequence[Transfers]) -> list[Evidence]:
     nics = path.nics
     if nics is None or nics.problem:
         if nics is None and path.gate is None:
             return [Evidence("NIC counters", "–", "not applicable", "ok", "this platform has no RDMA NIC to count at")]
         reason = nics.problem if nics and nics.problem else f"no node-exporter to ask: {ADD_EXPORTERS}"
         return [Evidence("NIC counters", "–", "not measured", "note", reason)]
-    enough = nics.rdma_received >= counted
-    value = f"{nics.rdma_received:,} RDMA bytes for {counted:,} of KV"
-    verdict, outcome = ("enough", "ok") if enough else ("too few", "note")
-    found = [
-        Evidence("NIC bytes", value, verdict, outcome, "received over all RDMA NICs; headers come on top of the KV")
-    ]
+    counted = sum(part.bytes for part in reads)
+    value = f"{nics.of([part.node for part in reads]).rdma_received:,} RDMA bytes for {counted:,} of KV"
+    verdict, outcome = ("enough", "ok") if carried_by_rdma(reads, nics) else ("too few", "note")
+    reason = "received over the RDMA NICs of the nodes that read KV; headers come on top of it"
+    found = [Evidence("NIC bytes", value, verdict, outcome, reason)]
     share = nics.rdma_share
     if share is None:
         reason = "needs node-exporter's ethtool collector on every node, and RDMA bytes"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from benchmarks.metrics import Counters
 
 _METRIC = "ray_pd_stack_info_total"
+_UNTOLD = "(not told)"  # a sample without the label is no reason to call the image well
 # Component of the image -> key of the pinned versions, where the two are the same thing. UCX tells a short commit.
 _PINNED = {"ray": "ray", "vllm": "vllm", "ucx_commit": "ucx"}
 
@@ -16,7 +17,7 @@ def image_content(counters: Counters) -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for labels in counters.by_labels(_METRIC):
         named = dict(labels)
-        found.setdefault(named["component"], set()).add(named["version"])
+        found.setdefault(named.get("component", _UNTOLD), set()).add(named.get("version", _UNTOLD))
     return {component: sorted(versions) for component, versions in sorted(found.items())}
 
 

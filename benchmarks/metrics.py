@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -68,6 +69,10 @@ class Counters:
         """Just the series of these names."""
         kept = {key: value for key, value in self.values.items() if key[0] in names}
         return Counters(kept, frozenset(key for key in self.gone if key[0] in names))
+
+    def not_finite(self) -> list[str]:
+        """Names of those series whose value is NaN or infinite, sorted: Prometheus' text may say so of any."""
+        return sorted({name for (name, _), value in self.values.items() if not math.isfinite(value)})
 
 
 def parse(text: str) -> Counters:

@@ -14,7 +14,7 @@ never yet seen on an MI325X node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -52,13 +52,28 @@ class Nic(BaseModel):
 class NicBytes(BaseModel):
     """What all nodes' NICs carried during one rate, or why that is not known (`problem`).
 
-    `other_received`: bytes that the kernel received on a device that is no RDMA NIC, the busiest of each node, summed
-    over nodes; one only, because bridges and virtual devices count the same bytes again.
+    `received_elsewhere`: node to the bytes that its kernel received on the busiest device that is no RDMA NIC; one
+    only, because bridges and virtual devices count the same bytes again. Nodes are named as their exporters are asked,
+    `10.0.0.2:9100`.
     """
 
     nics: list[Nic] = []
-    other_received: int = 0
+    received_elsewhere: dict[str, int] = {}
     problem: str | None = None
+
+    def of(self, addresses: Collection[str]) -> NicBytes:
+        """The same of the nodes whose exporters were asked at these addresses."""
+        return NicBytes(
+            nics=[nic for nic in self.nics if _address(nic.node) in addresses],
+            received_elsewhere={
+                node: count for node, count in self.received_elsewhere.items() if _address(node) in addresses
+            },
+        )
+
+    @property
+    def by_kernel(self) -> int:
+        """Bytes that came in through the kernel, as far as they were counted."""
+        return sum(nic.kernel_received or 0 for nic in self.nics) + sum(self.received_elsewhere.values())
 
     @property
     def rdma_received(self) -> int:
@@ -120,6 +135,8 @@ def read_nics(target: Target, keep: Path | None = None) -> Counters:
 def increase(before: Counters, after: Counters) -> NicBytes:
     """What the NICs carried between two readings. Devices without RDMA may come and go: pods bring some with them."""
     delta = after.since(before)
+    if odd := delta.only([*_READ]).not_finite():
+        return NicBytes(problem=f"a node-exporter says NaN or infinite of {', '.join(odd)}")
     ours = delta.only(_OF_NICS)
     if ours.gone or any(value < 0 for value in ours.values.values()):
         return NicBytes(problem="the counters of a NIC began anew during the rate: a node or its driver was restarted")
@@ -130,7 +147,11 @@ def increase(before: Counters, after: Counters) -> NicBytes:
     if not nics:
         return NicBytes(problem="no node-exporter shows an RDMA NIC; run it with --collector.ethtool on the nodes")
     kept = Counters({key: value for key, value in delta.values.items() if key in before.values})
-    return NicBytes(nics=nics, other_received=_busiest_others(kept, nics))
+    return NicBytes(nics=nics, received_elsewhere=_busiest_others(kept, nics))
+
+
+def _address(node: str) -> str:
+    return urlsplit(f"//{node}").hostname or ""
 
 
 def _nodes(delta: Counters) -> set[str]:
@@ -167,10 +188,10 @@ def _of_node(delta: Counters, name: str, node: str) -> dict[str, int]:
     return found
 
 
-def _busiest_others(delta: Counters, nics: Sequence[Nic]) -> int:
-    total = 0
-    for node in _nodes(delta):
+def _busiest_others(delta: Counters, nics: Sequence[Nic]) -> dict[str, int]:
+    busiest: dict[str, int] = {}
+    for node in sorted(_nodes(delta)):
         ours = {nic.device for nic in nics if nic.node == node} | {"lo"}
         others = [value for device, value in _of_node(delta, NETDEV_RECEIVED, node).items() if device not in ours]
-        total += max(others, default=0)
-    return total
+        busiest[node] = max(others, default=0)
+    return busiest

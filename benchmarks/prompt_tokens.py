@@ -7,6 +7,8 @@ re-tags one shared counter, so every source is counted under the last label, ext
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from pydantic import BaseModel
 
 from benchmarks.metrics import Counters, Labels
@@ -22,8 +24,9 @@ class PromptTokens(BaseModel):
     """Prompt tokens of one rate by their source.
 
     received, cached, computed: those of decode, from prefill, from its own prefix cache, and computed by itself (None
-    when no engine received any: then nothing tells decode from prefill). computed_by_all: of every engine together.
-    prefill: replica id to the prompt tokens it had. prefill_nodes: addresses of the nodes of those replicas.
+    when no engine received any, as nothing tells decode from prefill then, and when an engine that did lacks one of the
+    two counters or has more cached tokens than tokens). computed_by_all: of every engine together. prefill: replica id
+    to the prompt tokens it had. prefill_nodes: addresses of the nodes of those replicas.
     """
 
     received: int = 0
@@ -38,11 +41,7 @@ def prompt_tokens(delta: Counters) -> PromptTokens:
     """Sources in an increase of the counters. Decode engines are those that received any; prefill receives none."""
     prompt, cached = delta.by_labels(PROMPT_TOKENS), delta.by_labels(CACHED_TOKENS)
     received, local = delta.by_labels(EXTERNAL_HITS), delta.by_labels(LOCAL_HITS)
-
-    def computed(engine: Labels) -> float:
-        return prompt.get(engine, 0) - cached.get(engine, 0)
-
-    everyone = round(sum(computed(engine) for engine in prompt))
+    everyone = round(sum(tokens - cached.get(engine, 0) for engine, tokens in prompt.items()))
     decode = [engine for engine, tokens in received.items() if tokens > 0]
     if not decode:
         return PromptTokens(computed_by_all=everyone)
@@ -50,8 +49,15 @@ def prompt_tokens(delta: Counters) -> PromptTokens:
     return PromptTokens(
         received=round(sum(received[engine] for engine in decode)),
         cached=round(sum(local.get(engine, 0) for engine in decode)),
-        computed=round(sum(computed(engine) for engine in decode)),
+        computed=_computed(decode, prompt, cached),
         computed_by_all=everyone,
         prefill={dict(engine).get("ReplicaId", "?"): round(tokens) for engine, tokens in prefill.items()},
         prefill_nodes=sorted({dict(engine).get("NodeAddress", "") for engine in prefill}),
     )
+
+
+def _computed(decode: Sequence[Labels], prompt: Mapping[Labels, float], cached: Mapping[Labels, float]) -> int | None:
+    """What decode computed itself. An engine that received KV has had prompt tokens, and cached ones: a series that is
+    not there is lost, and 0 in its place would be the best of all answers."""
+    each = [prompt[engine] - cached[engine] for engine in decode if engine in prompt and engine in cached]
+    return round(sum(each)) if len(each) == len(decode) and min(each) >= 0 else None

@@ -16,14 +16,7 @@ from pydantic import BaseModel
 from benchmarks.nic_counters import NicBytes
 from benchmarks.target import Fabric, Target
 from benchmarks.transfer import Transfers
-
-# Names of UCX's transports and their aliases (docs of UCX_TLS; `ucx_info -d`); "all" is UCX's default.
-_TCP = {"all", "tcp"}
-_RDMA = {"all", "ib", "rc", "ud", "dc"}  # and rc_x, rc_mlx5, rc_v, rc_verbs, ud_x, …
-# Within a node. UCX reads another process's memory through the kernel (cma) wherever it may: on the CPU runtime with
-# UCX_TLS=tcp,sm,self its own table says `remote memory read by ucp_get … zero-copy | cma/memory` (UCX_PROTO_INFO=y,
-# two NIXL agents on one host).
-_WITHIN_NODE = {"all", "sm", "shm", "mm", "posix", "sysv", "cma", "knem", "xpmem", "rocm_ipc", "cuda_ipc"}
+from serving.ucx_transports import RDMA, TCP, WITHIN_NODE, allowed
 
 # A choice. Ranks move the same bytes, so a node whose ranks have a NIC each is near 1; the known faults (all over one
 # NIC, four of eight: openucx 11259 and 11680) are at 0.
@@ -68,17 +61,17 @@ class _Allowed:
 def judge(target: Target, reads: Sequence[Transfers], prefill_nodes: Sequence[str], nics: NicBytes | None) -> Transport:
     """The path of one rate's KV. `reads` are those of each decode replica, `prefill_nodes` addresses of nodes."""
     counted = sum(part.bytes for part in reads)
-    allowed = _allowed(reads, prefill_nodes)
+    left = _allowed(reads, prefill_nodes)
     if not counted:
         label, reason = "unknown", "no KV was counted, so it took no path"
-    elif allowed.tcp and not allowed.rdma and not allowed.within_node:
-        label, reason = "tcp", f"{allowed.text}, no RDMA"
+    elif left.tcp and not left.rdma and not left.within_node:
+        label, reason = "tcp", f"{left.text}, no RDMA"
     elif nics is None:
-        label, reason = "unknown", f"{allowed.text}; NIC counters not measured: {ADD_EXPORTERS}"
+        label, reason = "unknown", f"{left.text}; NIC counters not measured: {ADD_EXPORTERS}"
     elif nics.problem:
-        label, reason = "unknown", f"{allowed.text}; NIC counters not measured: {nics.problem}"
+        label, reason = "unknown", f"{left.text}; NIC counters not measured: {nics.problem}"
     else:
-        label, reason = _by_nics(counted, nics, allowed)
+        label, reason = _by_nics(reads, nics, left)
     outcome = "ok" if label == "rdma" else "note"
     if label == "tcp" and target.deployment.platform != "cpu":
         outcome = "fault"
@@ -98,6 +91,22 @@ def evenness(nics: NicBytes, counted: int) -> Evenness | None:
     return Evenness(ratio, ratio >= EVEN, sentence)
 
 
+def carried_by_rdma(reads: Sequence[Transfers], nics: NicBytes) -> bool:
+    """Whether the NICs of every node that read KV received at least as many RDMA bytes as it read.
+
+    Headers come on top. Bytes of other nodes are somebody else's: KV goes to the node that reads it.
+    """
+    return all(nics.of([node]).rdma_received >= due for node, due in _due(reads).items())
+
+
+def _due(reads: Sequence[Transfers]) -> dict[str, int]:
+    """Address of a node that read KV -> how many bytes of it."""
+    due: dict[str, int] = {}
+    for part in reads:
+        due[part.node] = due.get(part.node, 0) + part.bytes
+    return due
+
+
 def _gate(target: Target) -> Fabric | None:
     if target.fabric and target.fabric.gate != "none":
         return target.fabric
@@ -106,22 +115,26 @@ def _gate(target: Target) -> Fabric | None:
     return target.fabric or Fabric(gate="none", reason="the target says nothing of one")
 
 
-def _by_nics(counted: int, nics: NicBytes, allowed: _Allowed) -> tuple[Literal["rdma", "tcp", "unknown"], str]:
-    """The NICs that carried the KV must have counted at least as many bytes: headers come on top."""
-    kernel = sum(nic.kernel_received or 0 for nic in nics.nics) + nics.other_received
+def _by_nics(
+    reads: Sequence[Transfers], nics: NicBytes, left: _Allowed
+) -> tuple[Literal["rdma", "tcp", "unknown"], str]:
+    due = _due(reads)
+    if unseen := [node or "one that is not told" for node in due if not nics.of([node]).nics]:
+        return "unknown", f"{left.text}; no node-exporter counted at decode's node {', '.join(unseen)}"
+    there = nics.of(due)
     reason = (
-        f"{allowed.text}; the nodes received {nics.rdma_received:,} bytes by RDMA and {kernel:,} through the kernel, "
-        f"for {counted:,} KV bytes"
+        f"{left.text}; decode's nodes received {there.rdma_received:,} bytes by RDMA and {there.by_kernel:,} "
+        f"through the kernel, for {sum(due.values()):,} KV bytes"
     )
-    by_rdma = allowed.rdma and nics.rdma_received >= counted
-    by_tcp = allowed.tcp and kernel >= counted
+    by_rdma = left.rdma and carried_by_rdma(reads, nics)
+    by_tcp = left.tcp and all(nics.of([node]).by_kernel >= count for node, count in due.items())
     if by_rdma and not by_tcp:
         return "rdma", reason
     if by_tcp and not by_rdma:
         return "tcp", reason
     if by_rdma:
         return "unknown", f"{reason}: either may have carried it"
-    return "unknown", f"{reason}: too few, so KV stayed within a node or a node's exporter was not asked"
+    return "unknown", f"{reason}: too few on one of them, so KV stayed within a node or went another way"
 
 
 def _allowed(reads: Sequence[Transfers], prefill_nodes: Sequence[str]) -> _Allowed:
@@ -129,9 +142,8 @@ def _allowed(reads: Sequence[Transfers], prefill_nodes: Sequence[str]) -> _Allow
     said = sorted({part.transports for part in reads})
     if "" in said:
         return _Allowed(True, True, True, "a decode engine does not say what UCX may use")
-    names = {name for text in said for name in text.split(",")}
-    rdma = any(name in _RDMA or name.startswith(("rc_", "ud_", "dc_")) for name in names)
-    tcp, local = bool(names & _TCP), bool(names & _WITHIN_NODE)
+    names = frozenset[str]().union(*(allowed(text) for text in said))
+    rdma, tcp, local = bool(names & RDMA), bool(names & TCP), bool(names & WITHIN_NODE)
     decode_nodes = {part.node for part in reads}
     apart = bool(prefill_nodes) and "" not in {*decode_nodes, *prefill_nodes} and not decode_nodes & {*prefill_nodes}
     kinds = {"RDMA": rdma, "TCP": tcp, "memory of the node": local and not apart}

@@ -12,24 +12,31 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_GPU = re.compile(r"gfx[0-9a-f]{3,4}")
+# A target. MIOpen's databases join a number of compute units to it, in hexadecimal: gfx942130.db.txt is of gfx942 with
+# 304 (ROCm/MIOpen, Handle::GetDbBasename). Three digits at least: a generic target (gfx9-4-generic) is of several GPUs.
+_GPU = re.compile(r"gfx[0-9a-f]{3,}")
 _BLOCK = 512  # bytes, of a tar
 
 
 def files(source: Path, only_gpu: str = "") -> Iterator[Path]:
-    """Files and links below `source`, relative, in order; without those that name other GPUs and not `only_gpu`."""
+    """Files, links and empty folders below `source`, relative, in order.
+
+    Without those that name other GPUs and not `only_gpu`.
+    """
     for folder, folders, names in os.walk(source):
         folders.sort()
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in sorted([*names, *links]):
-            targets = set(_GPU.findall(name))
-            if not only_gpu or not targets or only_gpu in targets:
+            targets = _GPU.findall(name)
+            if not only_gpu or not targets or any(target.startswith(only_gpu) for target in targets):
                 yield (Path(folder) / name).relative_to(source)
+        if not folders and not names and Path(folder) != source:
+            yield Path(folder).relative_to(source)
 
 
 def in_layer(file: Path) -> int:
     """Bytes of a file in a layer, which is a tar: whole blocks, its header, and two more blocks if its name is long."""
-    blocks = -(-file.lstat().st_size // _BLOCK) if not file.is_symlink() else 0
+    blocks = -(-file.lstat().st_size // _BLOCK) if file.is_file() and not file.is_symlink() else 0
     return _BLOCK * (blocks + 3)
 
 
@@ -64,7 +71,10 @@ def split(source: Path, destination: Path, place: Path, planned: list[list[Path]
                 if not made.exists():
                     made.mkdir(parents=True)
                     shutil.copystat(source / parent, made)
-            if move:
+            if (source / file).is_dir() and not (source / file).is_symlink():
+                target.mkdir()
+                shutil.copystat(source / file, target)
+            elif move:
                 (source / file).rename(target)
             else:
                 shutil.copy2(source / file, target, follow_symlinks=False)

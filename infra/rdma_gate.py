@@ -18,7 +18,7 @@ class RdmaGate(pulumi.CustomResource):
     summary: pulumi.Output[str]
 
     def __init__(self, name: str, access: KubernetesAccess, inputs: dict[str, Any], opts: pulumi.ResourceOptions):
-        outputs = dict.fromkeys(("state", "summary", "outcome", "verdicts", "known"))
+        outputs = dict.fromkeys(("state", "summary", "outcome", "verdicts", "known", "untested"))
         super().__init__("pd:index:RdmaGate", name, {**access.inputs, **inputs, **outputs}, access.after_it(opts))
 
     @property
@@ -57,7 +57,7 @@ def rdma_gate(
             "memory": plan.memory,
             "linkGbps": facts.linkGbps if runs and facts else 0,
             "floorGbps": stack.fabric.floor_gbps or 0,
-            "discovered": facts is not None,
+            "hardware": facts.hardware if facts else None,
         },
     }
     return RdmaGate("rdma-gate", access, inputs, opts)

@@ -3,9 +3,9 @@
 Inputs: kubeconfig, context, namespace, stack, daemonSet, uid and generation (of that DaemonSet: a new one of either
 means that there is something new to read), given (variables set by hand), ucx (the engines' version), gate (`required`:
 a node without usable fabric ends the update; else it is a warning), timeoutSeconds.
-Outputs: environment, supplementalGroups, devices, linkGbps, nodes (names, sorted), findings (a line each), toldBy (the
-DaemonSet's generation whose pods told it). It changes labels and annotations of the nodes, where that is allowed, and
-nothing else.
+Outputs: environment, supplementalGroups, devices, hardware (those of the devices that are no software), linkGbps, nodes
+(names, sorted), findings (a line each), toldBy (the DaemonSet's generation whose pods told it). It changes labels and
+annotations of the nodes, where that is allowed, and nothing else.
 
 Pods need no rights for this, and nobody needs more than those on the stack's own namespace: the log is read by who
 deploys. After the first time it is read again when a node comes or goes, or after `kubectl rollout restart` of the
@@ -24,7 +24,7 @@ from serving.fabric.combine import Fabric, combine
 
 _POLL_SECONDS = 1.0
 _INPUTS = ("context", "namespace", "stack", "daemonSet", "uid", "generation", "given", "ucx", "gate")
-_OUTPUTS = ("environment", "supplementalGroups", "devices", "linkGbps", "nodes", "findings", "toldBy")
+_OUTPUTS = ("environment", "supplementalGroups", "devices", "hardware", "linkGbps", "nodes", "findings", "toldBy")
 _SHOWN = ("error", "warning")  # severities; notes are in the output `findings` only
 
 
@@ -39,6 +39,8 @@ class FabricFacts:
 
     def changed(self, olds: Properties, news: Properties) -> bool | list[str]:
         if olds.get("kubeconfig") != news["kubeconfig"] or any(olds.get(key) != news[key] for key in _INPUTS):
+            return True
+        if any(key not in olds for key in _OUTPUTS):  # an earlier version of this project asked for less
             return True
         try:
             inspectors = Inspectors(_api(news), news)
@@ -94,6 +96,7 @@ class FabricFacts:
             "environment": fabric.environment,
             "supplementalGroups": list(fabric.supplemental_groups),
             "devices": list(fabric.devices),
+            "hardware": list(fabric.hardware),
             "linkGbps": fabric.link_gbps or 0,
             "nodes": sorted(nodes),
             "toldBy": inspectors.told_by,

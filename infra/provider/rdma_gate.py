@@ -3,9 +3,10 @@
 Inputs: kubeconfig, context, namespace, stack, mode (`required`, `warn`, `off`; `none` where there is nothing to prove),
 reason (why nothing is proven, with the last two), template (of a pod: serving/rdma_gate/jobs.py), nodes (names; empty:
 those with the labels of nodeSelector), nodeSelector, replicas, gpuResource, terms {devices, memory, linkGbps,
-floorGbps, discovered}.
+floorGbps, hardware}.
 Outputs: state (`passed`, `warned`, `off`, `none`), summary (a line), outcome (`passed`, `failed`, or empty when nothing
-ran), verdicts (serving/rdma_gate/result.py, as objects), known (nodes that need no other gate).
+ran), verdicts (serving/rdma_gate/result.py, as objects), known (nodes that need no other gate), untested (those of them
+that were not tested -> the pod that held them).
 
 Another image, variable or node needs another gate, and the gate needs the GPUs that engines hold. So such a change is a
 replacement of this resource, before which the RayService is deleted (infra/ray_service.py: `replace_with`). A gate that
@@ -54,12 +55,12 @@ class RdmaGate:
         api = _api(inputs)
         _check_gpus_are_free(api, inputs)
         try:
-            verdicts, note = self._run(api, inputs, operation)
+            verdicts, untested = self._run(api, inputs, operation)
         except ResourceError:
             with suppress(ResourceError):  # it is not interrupted by the same Ctrl-C
                 _remove(api, inputs, Operation(operation.say, Event()), _CLEAN_UP_SECONDS)
             raise
-        outputs = _outputs(inputs, [result.as_dict() for result in verdicts], note)
+        outputs = _outputs(inputs, [result.as_dict() for result in verdicts], untested)
         self._tell(inputs, outputs, operation)
         if outputs["outcome"] == "failed" and inputs["mode"] == "required":
             lines = [f"{outputs['summary']}; nothing serves (fabric.gate: required)", *_failures(inputs, outputs)]
@@ -74,7 +75,7 @@ class RdmaGate:
         if news["mode"] not in _RUNS:
             _remove(_api(news), news, operation)
             return _nothing_ran(news)
-        outputs = _outputs(news, olds["verdicts"], "", known=olds.get("known") or [])
+        outputs = _outputs(news, olds["verdicts"], olds.get("untested") or {}, known=olds.get("known") or [])
         if olds.get("mode") != news["mode"]:
             self._tell(news, outputs, operation)
         return outputs
@@ -94,23 +95,25 @@ class RdmaGate:
     def interrupted(self) -> None:
         """A running gate hears of it through its operation, and takes its Jobs away."""
 
-    def _run(self, api: KubernetesApi, inputs: Properties, operation: Operation) -> tuple[list[RunResult], str]:
+    def _run(
+        self, api: KubernetesApi, inputs: Properties, operation: Operation
+    ) -> tuple[list[RunResult], dict[str, str]]:
         _remove(api, inputs, operation)  # of a gate whose `pulumi up` was killed
         terms = terms_of(inputs)
         if terms.devices and not (terms.link_gbps or terms.floor_gbps):
             raise ResourceError("RDMA gate: the speed of the NICs' links is not known; set fabric.floorGbps")
-        nodes, note = gate_nodes(api, inputs)
-        if note:
+        nodes, untested = gate_nodes(api, inputs)
+        if note := _not_tested(untested):
             operation.say(f"RDMA gate: {note}", True)
         planned = rounds(nodes)
         if not terms.devices:  # with `warn`: what keeps the nodes from having one is said already
-            return [not_run(pair, terms, "no RDMA device to test") for pairs in planned for pair in pairs], note
+            return [not_run(pair, terms, "no RDMA device to test") for pairs in planned for pair in pairs], untested
         verdicts: list[RunResult] = []
         for number, pairs in enumerate(planned, 1):
             what = f"RDMA gate, round {number} of {len(planned)}"
             operation.say(f"{what}: {', '.join(f'{pair.client} reads from {pair.server}' for pair in pairs)}", True)
             verdicts += Round(api, inputs["namespace"], inputs["template"], terms).run(pairs, operation, what)
-        return verdicts, note
+        return verdicts, untested
 
     def _tell(self, inputs: Properties, outputs: Properties, operation: Operation) -> None:
         if outputs["state"] == "warned":
@@ -125,6 +128,9 @@ def _untested(olds: Properties, news: Properties) -> list[str]:
     changed = [key for key in _TESTED if olds.get(key) != news[key]]
     if not set(news["nodes"]) <= set(olds.get("known") or ()):
         changed.append("nodes")
+    # More engines than nodes that were tested: one would run where nothing was shown.
+    if news["replicas"] > len({verdict["client"] for verdict in olds.get("verdicts") or ()}):
+        changed.append("replicas")
     ran = olds.get("outcome") or ""
     if not changed and (not ran or (ran == "failed" and news["mode"] == "required")):
         changed.append("mode")
@@ -132,12 +138,22 @@ def _untested(olds: Properties, news: Properties) -> list[str]:
 
 
 def _nothing_ran(inputs: Properties) -> Properties:
-    return {"state": inputs["mode"], "summary": inputs["reason"], "outcome": "", "verdicts": [], "known": []}
+    return {
+        "state": inputs["mode"],
+        "summary": inputs["reason"],
+        "outcome": "",
+        "verdicts": [],
+        "known": [],
+        "untested": {},
+    }
 
 
 def _outputs(
-    inputs: Properties, verdicts: list[dict[str, Any]], note: str, known: list[str] | None = None
+    inputs: Properties, verdicts: list[dict[str, Any]], untested: dict[str, str], known: list[str] | None = None
 ) -> Properties:
+    # Without an inspector the nodes that there are now are not told.
+    still = {node: pod for node, pod in untested.items() if node in inputs["nodes"] or not inputs["nodes"]}
+    note = _not_tested(still)
     failed = [verdict for verdict in verdicts if not verdict["passed"]]
     count = f"{len(failed)} of {len(verdicts)} runs failed" if failed else f"{len(verdicts)} runs passed"
     nodes = {verdict["client"] for verdict in verdicts}
@@ -149,7 +165,13 @@ def _outputs(
         "outcome": "failed" if failed else "passed",
         "verdicts": verdicts,
         "known": sorted({*inputs["nodes"], *(known or [])}),
+        "untested": untested,
     }
+
+
+def _not_tested(nodes: dict[str, str]) -> str:
+    each = [f"{node} (held by {pod})" for node, pod in sorted(nodes.items())]
+    return f"not tested: {', '.join(each)}" if each else ""
 
 
 def _failures(inputs: Properties, outputs: Properties) -> list[str]:

@@ -9,8 +9,8 @@ _NAME = ("app.kubernetes.io/name", "pd-mi325x")
 _RUNNING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
-def gate_nodes(api: KubernetesApi, inputs: Properties) -> tuple[list[str], str]:
-    """(names, a note on those that were left out). Raises ResourceError when there are not two."""
+def gate_nodes(api: KubernetesApi, inputs: Properties) -> tuple[list[str], dict[str, str]]:
+    """(names, those that are left out -> the pod that holds them). Raises ResourceError when there are not two."""
     known = list(inputs["nodes"]) or _selected(api, inputs)
     taken = _taken(api, inputs)
     nodes = [name for name in known if name not in taken]
@@ -20,8 +20,7 @@ def gate_nodes(api: KubernetesApi, inputs: Properties) -> tuple[list[str], str]:
             f"RDMA gate: needs {inputs['replicas']} nodes with free {inputs['gpuResource']}, there are {len(nodes)}"
             f" ({', '.join(nodes) or 'none'}){f': {held}' if held else ''}; free or add nodes"
         )
-    left_out = [f"{name} (held by {taken[name]})" for name in known if name in taken]
-    return nodes, f"not tested: {', '.join(left_out)}" if left_out else ""
+    return nodes, {name: taken[name] for name in known if name in taken}
 
 
 def _selected(api: KubernetesApi, inputs: Properties) -> list[str]:

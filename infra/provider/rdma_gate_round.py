@@ -170,5 +170,5 @@ def terms_of(inputs: Properties) -> Terms:
         memory=told["memory"],
         link_gbps=told.get("linkGbps") or None,
         floor_gbps=told.get("floorGbps") or None,
-        discovered=told["discovered"],
+        hardware=None if told.get("hardware") is None else frozenset(told["hardware"]),
     )

@@ -16,7 +16,8 @@ from serving.fabric.port_findings import port_findings
 class Choice(BaseModel):
     """net_devices: `DEVICE:PORT` of the fabric's NICs. excluded: every other port -> why.
 
-    gid_index: None leaves UCX's own choice, which is right then. traffic_class: None when the NICs have none set, and
+    gid_index: None leaves UCX's own choice, which is right then. gid_indices: all that reach other nodes on every NIC.
+    traffic_class: None when the NICs have none set, and
     UCX takes 106. supplemental_groups: what a pod must join to open the GPUs.
     """
 
@@ -25,6 +26,7 @@ class Choice(BaseModel):
     net_devices: tuple[str, ...]
     excluded: dict[str, str]
     gid_index: int | None
+    gid_indices: frozenset[int]
     traffic_class: int | None
     supplemental_groups: tuple[int, ...]
     gpu_direct: GpuDirect
@@ -68,6 +70,7 @@ def choose(fabric: NodeFabric, ucx: str = "") -> Choice:
         net_devices=tuple(nic.name for nic in used),
         excluded={entry.nic.name: entry.reason for entry in excluded},
         gid_index=gid_index,
+        gid_indices=_common_indices(used),
         traffic_class=traffic_class,
         supplemental_groups=tuple(group for group in fabric.gpus.render_groups if group),  # root's is no group to join
         gpu_direct=direct,
@@ -85,13 +88,17 @@ def _gid_index(nics: Iterable[Nic]) -> tuple[int | None, list[Finding]]:
         return None, [warning("link-local", text, fix)] if roce else []
     if all(ucx_auto_index(nic.port.gids) == index for nic, index in wanted.items()):
         return None, []
-    routable = [{gid.index for gid in nic.port.gids if gid.routable} for nic in wanted]
-    common = set.intersection(*routable)
+    common = _common_indices(wanted)
     if not common:
         text = f"no GID index is a routable RoCE v2 address on every NIC: {_each(wanted)}"
         return None, [error("gid-index", text, "set the addresses in the same order on every network device")]
     liked = [index for index in wanted.values() if index in common]
     return (liked or sorted(common))[0], []
+
+
+def _common_indices(nics: Iterable[Nic]) -> frozenset[int]:
+    routable = [frozenset(gid.index for gid in nic.port.gids if gid.routable) for nic in nics if nic.roce]
+    return frozenset.intersection(*routable) if routable else frozenset()
 
 
 def _each(wanted: dict[Nic, int]) -> str:
@@ -104,7 +111,9 @@ def _traffic_class(nics: Iterable[Nic]) -> tuple[int | None, list[Finding]]:
     if len(classes) == 1 and (found := classes.pop()) is not None:
         return found, []
     if classes - {None}:
-        each = ", ".join(f"{nic.name} {nic.port.traffic_class or 'none'}" for nic in roce)
+        each = ", ".join(
+            f"{nic.name} {'none' if nic.port.traffic_class is None else nic.port.traffic_class}" for nic in roce
+        )
         fix = "set the same one on every NIC (/sys/class/infiniband/DEVICE/tc/PORT/traffic_class)"
         return None, [warning("traffic-class", f"NICs differ in their traffic class: {each}", fix)]
     text = "no traffic class is set on the NICs: UCX takes 106, which a fabric need not carry without loss"

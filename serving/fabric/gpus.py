@@ -29,13 +29,17 @@ class Gpus(BaseModel):
 
 def read_gpus(root: Path) -> Gpus:
     folder = root / "dev/dri"
-    groups = {group_id(folder / name) for name in names(folder) if name.startswith("renderD")}
-    return Gpus(gpus=_gpus(root), render_groups=tuple(sorted(groups)))
+    groups = [group_id(folder / name) for name in names(folder) if name.startswith("renderD")]
+    return Gpus(gpus=_gpus(root), render_groups=tuple(sorted({group for group in groups if group is not None})))
 
 
-def group_id(path: Path) -> int:
-    """The group that owns a file; on a node the number is the host's, and differs between images of hosts."""
-    return path.stat().st_gid
+def group_id(path: Path) -> int | None:
+    """The group that owns a file; on a node the number is the host's, and differs between images of hosts. None for a
+    file that is not there (any more), or a link to one."""
+    try:
+        return path.stat().st_gid
+    except OSError:
+        return None
 
 
 def _gpus(root: Path) -> tuple[Gpu, ...]:
@@ -44,7 +48,7 @@ def _gpus(root: Path) -> tuple[Gpu, ...]:
     topology = root / "sys/class/kfd/kfd/topology/nodes"
     for name in names(topology):
         lines = (text(topology / name / "properties") or "").splitlines()
-        properties = {key: int(value) for key, _, value in (line.partition(" ") for line in lines) if value.isdigit()}
+        properties = {key: int(value) for key, _, value in (line.partition(" ") for line in lines) if value.isdecimal()}
         if properties.get("simd_count"):
             address = _address(properties.get("domain", 0), properties.get("location_id", 0))
             found[address] = found.get(address, 0) + 1

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import zlib
 from pathlib import Path
 from typing import Literal
 
@@ -76,7 +77,7 @@ def _config(root: Path, release: str | None) -> tuple[Literal["/boot", "/proc/co
         return "/boot", config
     try:
         return "/proc/config.gz", gzip.decompress((root / "proc/config.gz").read_bytes()).decode(errors="replace")
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):  # damaged, which gzip tells by each of them
         return None, ""
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from serving.versions import versions
 
 Found = dict[str, str]
-# Whatever the transfer library raises when it was built without its UCX plugin or cannot load it (a KeyError 'UCX' from
-# the Python side, an error of its own from C++), the image is no good.
+# Whatever a package raises when it is imported or asked, the image is no good, and the checks behind it have lines of
+# their own to say: ImportError without it, OSError without a library that it loads, AttributeError from another package
+# of its name, KeyError 'UCX' or an error of C++ from a transfer library without its UCX plugin.
 _ANY = Exception
 
 
@@ -39,15 +40,29 @@ def check_distributions(version_set: dict[str, Any], found: Found) -> Iterator[s
 
 def check_rocm(version_set: dict[str, Any], found: Found) -> Iterator[str]:
     """torch and vLLM built for ROCm, and the pinned Triton: pip replaces it when it resolves anything after it."""
-    torch = importlib.import_module("torch")
-    hip = found["hip"] = str(torch.version.hip or "")
-    if not hip.startswith(f"{version_set['rocm']}."):
-        yield f"torch was built for ROCm {hip or '(none: torch.version.hip is empty)'}, {version_set['rocm']} is pinned"
-    if util.find_spec("vllm._rocm_C") is None:
-        yield "vLLM has no vllm._rocm_C: it was not built for ROCm"
-    installed = found["triton"] = str(importlib.import_module("triton").__version__)
-    if version_set["triton"] not in installed:
-        yield f"triton is {installed}, commit {version_set['triton']} is pinned: something replaced it"
+    found["hip"] = found["triton"] = ""
+    try:
+        found["hip"] = str(importlib.import_module("torch").version.hip or "")
+    except _ANY as error:
+        yield _unusable("torch", error)
+    else:
+        if not found["hip"].startswith(f"{version_set['rocm']}."):
+            built = found["hip"] or "(none: torch.version.hip is empty)"
+            yield f"torch was built for ROCm {built}, {version_set['rocm']} is pinned"
+    try:
+        extension = util.find_spec("vllm._rocm_C")  # it imports vllm itself
+    except _ANY as error:
+        yield _unusable("vllm", error)
+    else:
+        if extension is None:
+            yield "vLLM has no vllm._rocm_C: it was not built for ROCm"
+    try:
+        found["triton"] = str(importlib.import_module("triton").__version__)
+    except _ANY as error:
+        yield _unusable("triton", error)
+    else:
+        if version_set["triton"] not in found["triton"]:
+            yield f"triton is {found['triton']}, commit {version_set['triton']} is pinned: something replaced it"
 
 
 def check_transfer(version_set: dict[str, Any], found: Found) -> Iterator[str]:
@@ -56,8 +71,8 @@ def check_transfer(version_set: dict[str, Any], found: Found) -> Iterator[str]:
     found["transfer_module"] = name
     try:
         api = importlib.import_module(f"{name}._api")
-    except ImportError as error:
-        yield f"{name} cannot be imported: {error}"
+    except _ANY as error:
+        yield _unusable(name, error)
         return
     found[name] = found.get(name) or _version(name)
     try:
@@ -77,6 +92,10 @@ def check_preloaded() -> Iterator[str]:
             ctypes.CDLL(library)
         except OSError as error:
             yield f"LD_PRELOAD names {library}, which cannot be loaded: {error}"
+
+
+def _unusable(name: str, error: Exception) -> str:
+    return f"{name} cannot be imported: {type(error).__name__}: {error}"
 
 
 def _version(distribution: str) -> str:

@@ -2,10 +2,7 @@
 
 from serving.rdma_gate.gate_run import Cause, GateRun, GpuDirect
 from serving.rdma_gate.ucx_perftest import PerftestLog, Problem, ProblemKind
-
-# Names of UCX_TLS with the aliases that hold them (ucx: ucp_context.c, ucp_tl_aliases).
-_COPY = {"rocm": {"rocm_copy", "rocm"}, "cuda": {"cuda_copy", "cuda"}}
-_RDMA = {"rc", "rc_x", "rc_v", "rc_mlx5", "rc_verbs", "dc", "dc_x", "dc_mlx5", "ib"}
+from serving.ucx_transports import RDMA, allowed
 
 
 def probable_cause(
@@ -26,7 +23,7 @@ def probable_cause(
             f"{', '.join(problem.subject)}: not in the container, or not a device of this node",
             "compare with `ls /sys/class/infiniband` in the pod, and check the pod's RDMA resource and network mode",
         )
-    if run.memory != "host" and not all(_allows(side, _COPY[run.memory]) for side in sides):
+    if run.memory != "host" and not all(f"{run.memory}_copy" in _allowed(side) for side in sides):
         return Cause(
             f"UCX_TLS has no {run.memory}_copy, without which UCX cannot reach {run.memory} memory",
             f"add {run.memory}_copy to UCX_TLS",
@@ -49,7 +46,7 @@ def probable_cause(
             "take the index of the RoCE v2 GID with a routable address (`show_gids`) on both nodes, then check MTU, "
             "VRF and the switch",
         )
-    if "unreachable" in problems and all(_allows(side, _RDMA) for side in sides):
+    if "unreachable" in problems and all(_allowed(side) & RDMA for side in sides):
         if any(side.version == "1.19.0" for side in sides):
             return Cause(
                 "UCX 1.19.0 looks for a route in the main routing table only, so a NIC in a VRF seems unreachable",
@@ -76,8 +73,5 @@ def _first_of_each(problems: tuple[Problem, ...]) -> dict[ProblemKind, Problem]:
     return found
 
 
-def _allows(side: PerftestLog, names: set[str]) -> bool:
-    """Whether UCX_TLS lets UCX use one of these; without it UCX uses all, and `^` in front means all others."""
-    value = side.environment.get("UCX_TLS", "all")
-    listed = set(value.removeprefix("^").split(","))
-    return not names <= listed if value.startswith("^") else bool(listed & (names | {"all"}))
+def _allowed(side: PerftestLog) -> frozenset[str]:
+    return allowed(side.environment.get("UCX_TLS", "all"))  # without it UCX uses all

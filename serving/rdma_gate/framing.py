@@ -9,6 +9,7 @@ exit code 0
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 _MARK = "@@rdma-gate "
 
@@ -37,23 +38,40 @@ def quoted(output: str) -> str:
 
 
 def framed_runs(log: str) -> dict[str, FramedRun]:
-    """Run -> what the log says of it. One without its end is there too, without exit code; of a line that was cut off
-    and is no JSON, nothing."""
+    """Run -> what the log says of it. One without its end is there too, without exit code; of a line of the frame that
+    was cut off or damaged, nothing."""
     runs: dict[str, FramedRun] = {}
     name, lines = "", list[str]()
     for line in log.splitlines():
         if not line.startswith(_MARK):
             lines.append(line)
             continue
-        try:
-            said = json.loads(line.removeprefix(_MARK))
-        except ValueError:
-            continue
-        if said["event"] == "begin":
-            name, lines = said["run"], []
-        elif said["event"] == "end" and said["run"] == name:
-            runs[name] = FramedRun("\n".join(lines), said["exit_code"], said.get("rdma_bytes"))
+        said = _said(line.removeprefix(_MARK))
+        run = said.get("run")
+        if said.get("event") == "begin" and isinstance(run, str):
+            name, lines = run, []
+        elif said.get("event") == "end" and name and run == name:
+            runs[name] = FramedRun("\n".join(lines), _number(said.get("exit_code")), _bytes(said.get("rdma_bytes")))
             name = ""
     if name:
         runs[name] = FramedRun("\n".join(lines))
     return runs
+
+
+def _said(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _bytes(value: object) -> dict[str, int] | None:
+    """None where it was not counted, and for anything else than a whole number for each device."""
+    if not isinstance(value, dict) or any(_number(count) is None for count in value.values()):
+        return None
+    return value

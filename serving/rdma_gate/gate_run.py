@@ -48,22 +48,24 @@ class GateRun:
     """`ucx_perftest -t ucp_get` between two pods. Both ran with UCX_LOG_LEVEL=info and UCX_PROTO_INFO=y.
 
     devices: all that must be used, as UCX names them (`mlx5_0:1`). memory: of both ends. message_size: bytes.
-    floor: MiB/s. emulation_off: UCX_PROTO_EMULATION_ENABLE=n was set (UCX 1.21 and later know it). line_rate: Gb/s that
-    cannot be exceeded, if known. rdma_bytes: by how much the client's RDMA receive counters grew during the run, named
-    as in devices -> bytes; only they can show the lanes that UCX's table has no room for (more than four mlx5 devices).
-    hardware: devices known to be NICs (from the fabric inspector); a name that UCX's drivers give is known without it.
+    iterations: messages, those of the warm-up apart. floor: MiB/s. emulation_off: UCX_PROTO_EMULATION_ENABLE=n was set
+    (UCX 1.21 and later know it). line_rate: Gb/s that cannot be exceeded, if known. rdma_bytes: by how much the
+    client's RDMA receive counters grew during the run, named as in devices -> bytes, if all of them count; only they
+    can show the lanes that UCX's table has no room for.
+    hardware: devices that the fabric inspector found to be NICs; without it (None) they are known by their names.
     """
 
     devices: tuple[str, ...]
     memory: MemoryKind
     message_size: int
+    iterations: int
     client: Side
     server: Side
     floor: float
     emulation_off: bool = False
     line_rate: float | None = None
     rdma_bytes: Mapping[str, int] | None = None
-    hardware: frozenset[str] = frozenset()
+    hardware: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

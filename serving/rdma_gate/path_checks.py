@@ -39,6 +39,8 @@ def check_path(run: GateRun, side: SideName, protocols: ProtocolLog) -> Iterator
             for lane in lanes:
                 if lane.transport == "tcp" and feature.startswith("rma"):
                     yield Finding("lane", side, f"remote memory goes over {lane} (endpoint, {feature})")
+    for fragment in protocols.fragments[:1]:
+        yield Finding("table", side, f"a table of UCX lacks lines, from {' '.join(fragment.split())[:60]!r} on")
     asked = asked_reads(run, protocols)
     for table in reads(protocols):
         if table.scope == "inter-node" and table not in asked:
@@ -76,11 +78,14 @@ def _near(protocols: ProtocolLog) -> Iterator[tuple[str, int, str]]:
 def _check_table(run: GateRun, side: SideName, table: Table) -> Iterator[Finding]:
     where = f"cfg#{table.config}"
     if not table.complete:
-        yield Finding("table", side, f"the table of {where} is cut off or of an unknown form")
+        yield Finding("table", side, f"the table of {where} is cut off, lacks rows or is of an unknown form")
     open_row = table.row_for(math.inf)
-    carrying = {row for row in (open_row, table.row_for(run.message_size)) if row}
+    own_row = table.row_for(run.message_size)
+    carrying = {row for row in (open_row, own_row) if row}
     if open_row is None:
         yield Finding("table", side, f"{where} has no row for messages without upper bound")
+    if own_row is None:
+        yield Finding("table", side, f"{where} has no row for messages of {run.message_size:,} bytes")
     for row in table.rows:
         if row in carrying:
             yield from _check_protocol(run, side, row)
@@ -110,12 +115,16 @@ def _check_lane(run: GateRun, side: SideName, lane: Lane) -> Iterator[Finding]:
         yield Finding("lane", side, f"{lane} is no RDMA lane")
     elif _SOFTWARE.match(name):
         yield Finding("lane", side, f"{lane} is software RoCE, no NIC")
-    elif lane.transport not in _MLX5_TRANSPORTS and not (
-        _HARDWARE.fullmatch(lane.device) or run.hardware & {lane.device, name}
-    ):
+    elif lane.transport not in _MLX5_TRANSPORTS and not _is_hardware(run, lane.device):
         yield Finding("lane", side, f"{lane}: not known to be a NIC")
     if lane.device not in run.devices:
         yield Finding("device", side, f"{lane} is in use, {', '.join(run.devices)} was asked for")
+
+
+def _is_hardware(run: GateRun, device: str) -> bool:
+    """A name proves little, as any device can be given any (`rdma dev set`, udev), so it only counts where nobody
+    looked."""
+    return device in run.hardware if run.hardware is not None else bool(_HARDWARE.fullmatch(device))
 
 
 def _check_cut_lanes(run: GateRun, side: SideName, row: Row) -> Iterator[Finding]:

@@ -7,23 +7,23 @@ from serving.rdma_gate.floor import BITS_PER_MIB, MemoryKind, default_floor, mib
 from serving.rdma_gate.framing import FramedRun, framed_runs
 from serving.rdma_gate.gate_run import GateRun, Side, Verdict
 from serving.rdma_gate.pairs import Pair
-from serving.rdma_gate.run import MESSAGE_SIZE, runs_of
+from serving.rdma_gate.run import ITERATIONS, MESSAGE_SIZE, runs_of
 from serving.rdma_gate.verdict import judge
 
-_TABLE_HOLDS = 4  # devices that UCX's table has room for (ucx_lanes.py); beyond that the counters have to tell
 _MISSING = FramedRun("")
 
 
 @dataclass(frozen=True)
 class Terms:
     """What is asked of every run. devices: `mlx5_0:1`. link_gbps: of the slowest NIC, if known. floor_gbps: of one NIC,
-    if given; one of the two is. discovered: that the inspector found these to be NICs, whatever they are called."""
+    if given; one of the two is. hardware: those of the devices that the inspector found to be no software; None where
+    it has not looked."""
 
     devices: tuple[str, ...]
     memory: MemoryKind
     link_gbps: float | None = None
     floor_gbps: float | None = None
-    discovered: bool = False
+    hardware: frozenset[str] | None = None
 
     def floor(self, devices: int) -> float:
         """MiB/s of a run over so many of them. Several are not to be slower than one has to be."""
@@ -77,12 +77,13 @@ def results_of(
                 devices=run.devices,
                 memory=terms.memory,
                 message_size=MESSAGE_SIZE,
+                iterations=ITERATIONS,
                 client=Side(read.log, read.exit_code, ran_on["client"]),
                 server=Side(served.log, served.exit_code, ran_on["server"]),
                 floor=floor,
-                rdma_bytes=read.rdma_bytes if len(run.devices) > _TABLE_HOLDS else None,
+                rdma_bytes=read.rdma_bytes,
                 line_rate=terms.link_gbps and terms.link_gbps * len(run.devices),
-                hardware=frozenset(terms.devices if terms.discovered else ()),
+                hardware=terms.hardware,
             )
         )
         lanes = [lane for device in verdict.devices for lane in device.lanes]

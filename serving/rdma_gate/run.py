@@ -21,7 +21,8 @@ from serving.rdma_gate.nearest_gpu import nearest_gpu
 ALL = "all"  # the run over every NIC
 PORT = 13337  # ucx_perftest's own; run i takes the i-th from here
 MESSAGE_SIZE = 268_435_456  # bytes; large, as KV is read in few and large pieces
-_ITERATIONS = ("-n", "100", "-w", "5")  # 27 GB, a second at 200 Gb/s; the default warm-up is 10,000 messages
+ITERATIONS = 100  # 27 GB, a second at 200 Gb/s
+_WARM_UP = 5  # ucx_perftest's default is 10,000 messages
 RUN_SECONDS = 60.0  # a path that takes longer (3.6 Gb/s) is no RDMA, and its tables are in the log by then
 # The server may still wait for the run before, whose client failed: longer than it waits for one.
 _SERVER_SECONDS = RUN_SECONDS + 30
@@ -89,7 +90,8 @@ def serve(runs: Sequence[Run]) -> None:
 
 def read(runs: Sequence[Run], peer: str, memory: str, sys_folder: Path = Path("/sys")) -> None:
     """The end that reads. When the server is not there for one run, it is for none that follows."""
-    arguments = [peer, "-t", "ucp_get", "-m", memory, "-s", str(MESSAGE_SIZE), *_ITERATIONS]
+    arguments = [peer, "-t", "ucp_get", "-m", memory, "-s", str(MESSAGE_SIZE)]
+    arguments += ["-n", str(ITERATIONS), "-w", str(_WARM_UP)]
     for run in runs:
         _begin(run)
         give_up = time.monotonic() + _REFUSED_SECONDS

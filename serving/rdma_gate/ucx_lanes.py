@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 # UCP_PROTO_CONFIG_STR_MAX is 128 bytes with the terminator (ucx src/ucp/proto/proto.h), what does not fit is dropped
 # without a mark, and blanks at the end are dropped as well: seen with eight lanes on UCX 1.19.0 and 1.22.0, where the
-# column ends in `13% on`, 126 characters. Eight lanes of mlx5 never fit: four do.
+# column ends in `13% on`, 126 characters. How many fit depends on their names: four of
+# `rc_mlx5/mlx5_0:1/path0`, three of `rc_verbs/ionic_0:1/path0` or `rc_mlx5/mlx5_10:1/path0`.
 _LONGEST_CONFIG = 127
 _LIST = re.compile(r"\s*(?:,|\+|\band\b)\s*")
 _RESOURCE = r"(?P<transport>\w+)/(?P<device>[^\s/%]+)(?:/path(?P<path>\d+))?"

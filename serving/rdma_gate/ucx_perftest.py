@@ -14,7 +14,7 @@ ProblemKind = Literal[
     "transport-missing",
     "registration",
     "path-broken",
-    "remote-access",
+    "transfer",
     "no-zero-copy",
     "unreachable",
     "crashed",
@@ -22,7 +22,7 @@ ProblemKind = Literal[
 ]
 PROBLEM_KINDS: tuple[ProblemKind, ...] = get_args(ProblemKind)
 
-# Seen in captures (tests/unit/serving/ucx_logs): device, transport, remote access, zero-copy, unreachable. Read in ucx:
+# Seen in captures (tests/unit/serving/ucx_logs): device, transport, transfer, zero-copy, unreachable. Read in ucx:
 # dma-buf (rocm_copy_md.c), retry count (ib_mlx5_log.c); in reports: registration (ucx #9589). The rest is kept wide.
 _KINDS: tuple[tuple[ProblemKind, re.Pattern[str]], ...] = (
     ("not-started", re.compile(r"ucx_perftest cannot be started")),  # run.py
@@ -30,8 +30,21 @@ _KINDS: tuple[tuple[ProblemKind, re.Pattern[str]], ...] = (
     ("device-missing", re.compile(r"network devices? (?P<subject>'.+?) (?:is|are) not available")),
     ("transport-missing", re.compile(r"transports? (?P<subject>'.+?) (?:is|are) not available")),
     ("registration", re.compile(r"ibv_reg(?:_dmabuf)?_mr\(.*failed|failed to register (?:address|memory)", re.I)),
-    ("path-broken", re.compile(r"retry count exceeded|modify[_ ]qp|\bgid\b.*(?:invalid|not found|failed)", re.I)),
-    ("remote-access", re.compile(r"remote (?:access|operation|invalid request) error", re.I)),
+    (
+        "path-broken",
+        re.compile(r"retry count(?:er)? exceeded|modify[_ ]qp|\bgid\b.*(?:invalid|not found|failed)", re.I),
+    ),
+    # With rc_verbs in libibverbs' words (ibv_wc_status_str), with rc_mlx5 in UCX's own, which tell the syndrome
+    # (ib_mlx5_log.c; `Error on QP 0x45 wqe[17]: Remote access (synd 0x13 …)`, later without the QP).
+    (
+        "transfer",
+        re.compile(
+            r"(?:remote (?:access|operation|invalid request|aborted)|local (?:protection|access|length|QP operation)"
+            r"|bad response|memory management operation|response timeout|request flushed) error"
+            r"|\(synd 0x|Error on QP 0x",
+            re.I,
+        ),
+    ),
     ("no-zero-copy", re.compile(r"No zero-copy protocol found")),
     ("unreachable", re.compile(r"[Dd]estination is unreachable|remote memory is unreachable|no .+ transport to ")),
 )

@@ -14,11 +14,13 @@ from serving.rdma_gate.ucx_lanes import Lane, Lanes, parse_lanes
 
 Scope = Literal["self", "intra-node", "inter-node"]
 _SCOPE = r"(?P<scope>self|intra-node|inter-node) cfg#(?P<config>\d+)"
-_TITLE = re.compile(rf"(?:\S+ )?{_SCOPE}")
-_ENDPOINT = re.compile(rf"UCX  INFO\s+(?:\S+ )?{_SCOPE} (?P<features>\w+\(.+\))\s*$")
+_TITLE = re.compile(rf"(?:.+ )?{_SCOPE}")  # in front the worker's name, which may have blanks
+_ENDPOINT = re.compile(rf"UCX  INFO\s+(?:.+ )?{_SCOPE} (?P<features>\w+\(.+\))\s*$")
 _FEATURE = re.compile(r"(?P<feature>\w+)\((?P<lanes>[^)]*)\)")
+# Of an operation that does not know the peer's memory (a message), nothing is said of where it goes.
 _OPERATION = re.compile(
-    r"(?P<operation>.+?) by (?P<call>\w+\*?)(?:\([^)]*\))? (?:into|from) (?P<local>.+?) (?:from|to) (?P<remote>.+)"
+    r"(?P<operation>.+?) by (?P<call>\w+\*?)(?:\([^)]*\))?"
+    r"(?: (?:into|from) (?P<local>.+?) (?:from|to) (?P<remote>.+)| .+)?"
 )
 _MEMORY = re.compile(r"(?P<kind>[a-z-]+)(?:/(?P<device>\S+)| memory)?")
 _RANGE = re.compile(r"(?P<first>\d+[KMGT]?)(?:\.\.(?P<last>\d+[KMGT]?|inf))?")
@@ -50,7 +52,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """One protocol table. operation: `remote memory read`. complete: its last border was read, and every row."""
+    """One protocol table. operation: `remote memory read`. complete: its last border was read, and a row for each size.
+
+    UCX writes a row for every range from 0 on (ucp_proto_select.c), so where one ends and the next does not begin, a
+    line is lost.
+    """
 
     scope: Scope
     config: int
@@ -75,10 +81,15 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ProtocolLog:
-    """All endpoint lines and tables of one log, in their order."""
+    """All endpoint lines and tables of one log, in their order.
+
+    fragments: of what UCX wrote as a table and is none, the first line each: without the lines that are lost there, one
+    does not know of which operation it was.
+    """
 
     endpoints: tuple[Endpoint, ...]
     tables: tuple[Table, ...]
+    fragments: tuple[str, ...]
 
 
 @dataclass
@@ -86,13 +97,19 @@ class _Draft:
     """A table while its lines come in."""
 
     border: str
+    first: str = ""
     scope: Scope | None = None
     config: int = 0
     title: str = ""
     rows: list[Row] = field(default_factory=list)
     broken: bool = False
 
-    def add(self, cells: list[str]) -> None:
+    def add(self, line: str) -> None:
+        self.first = self.first or line
+        if not line.endswith("|") or len(line) < 2:
+            self.broken = True
+            return
+        cells = [cell.strip() for cell in line[1:-1].split("|")]
         title = _TITLE.fullmatch(cells[0])
         if self.scope is None:
             if title is None or len(cells) > 2:  # a title has one cell, or two
@@ -111,21 +128,27 @@ class _Draft:
         operation = _OPERATION.fullmatch(self.title)
         if self.scope is None or operation is None:
             return None
-        local, remote = _memory(operation["local"]), _memory(operation["remote"])
-        done = complete and not self.broken and bool(self.rows)
+        local, remote = _memory(operation["local"] or ""), _memory(operation["remote"] or "")
+        done = complete and not self.broken and _gapless(self.rows)
         return Table(self.scope, self.config, operation["operation"], local, remote, tuple(self.rows), done)
 
 
 def parse_protocols(log: str) -> ProtocolLog:
-    """Endpoint lines and tables of a log. Lines of others are passed over; a table without its end is not complete."""
+    """Endpoint lines and tables of a log. Lines of others are passed over; a table without its end is not complete.
+
+    UCX stamps each line of its tables. A box without stamps is ucx_perftest's own, and no fragment.
+    """
     endpoints: list[Endpoint] = []
     tables: list[Table] = []
+    fragments: list[str] = []
     drafts: dict[str, _Draft] = {}
 
     def close(process: str, complete: bool) -> None:
         draft = drafts.pop(process, None)
         if draft and (table := draft.table(complete)):
             tables.append(table)
+        elif draft and process:
+            fragments.append(draft.first or draft.border)
 
     for line in lines_of(log):
         process, said = ucx_line(line) or ("", line)
@@ -138,15 +161,20 @@ def parse_protocols(log: str) -> ProtocolLog:
                 # Cut off in its last border: as good as whole, but then the log is not.
                 close(process, complete=len(said) == len(draft.border))
             elif draft is None or draft.scope is None:
+                close(process, complete=False)
                 drafts[process] = _Draft(said)
         elif said.startswith("|") and process in drafts:
-            if said.endswith("|") and len(said) > 1:
-                drafts[process].add([cell.strip() for cell in said[1:-1].split("|")])
-            else:
-                drafts[process].broken = True
+            drafts[process].add(said)
+        elif said.startswith("|") and process:
+            fragments.append(said)
     for process in list(drafts):
         close(process, complete=False)
-    return ProtocolLog(tuple(endpoints), tuple(tables))
+    return ProtocolLog(tuple(endpoints), tuple(tables), tuple(fragments))
+
+
+def _gapless(rows: list[Row]) -> bool:
+    starts = [0.0, *(row.last + 1 for row in rows)]
+    return bool(rows) and all(row.first == start for row, start in zip(rows, starts, strict=False))
 
 
 def _row(cells: list[str]) -> Row | None:

@@ -18,8 +18,8 @@ _LEAST_OF_EQUAL_SHARE = 0.5
 
 def judge(run: GateRun) -> Verdict:
     """The verdict on one run. Raises ValueError for a run that nothing could fail: no devices, or no floor."""
-    if not run.devices or not run.floor > 0 or run.message_size < 1:
-        raise ValueError("a run needs devices, a message size and a floor above 0")
+    if not run.devices or not run.floor > 0 or run.message_size < 1 or run.iterations < 1:
+        raise ValueError("a run needs devices, messages, their size and a floor above 0")
     client, server = parse_perftest(run.client.log), parse_perftest(run.server.log)
     protocols = parse_protocols(run.client.log), parse_protocols(run.server.log)
     direct = gpu_direct(run, protocols)
@@ -96,8 +96,8 @@ def _check_figures(run: GateRun, client: PerftestLog) -> Iterator[Finding]:
         return
     bandwidth = client.finals[0].bandwidth
     gbps = mib_to_gbps(bandwidth)
-    if client.finals[0].iterations < 1:
-        yield Finding("figures", "client", "final figures of 0 iterations")
+    if (ran := client.finals[0].iterations) != run.iterations:
+        yield Finding("figures", "client", f"final figures of {ran} iterations, {run.iterations} were asked for")
     if bandwidth < run.floor:
         text = f"{bandwidth:,.0f} MiB/s ({gbps:.1f} Gb/s) is below the floor of {run.floor:,.0f} MiB/s"
         yield Finding("bandwidth", "client", text)

@@ -22,6 +22,8 @@ def source(tmp_path: Path) -> Path:
     for name, size in (("bin/tool", 600_000), ("lib/a.so.1", 700_000), ("lib/deep/b.dat", 300_000), ("z", 500_000)):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes(os.urandom(size))
+    (source / "share/empty").mkdir(parents=True)
+    (source / "share/empty").chmod(0o700)
     (source / "many").mkdir()
     for number in range(100):
         (source / "many" / f"{number:03}").write_bytes(b"x")
@@ -69,6 +71,32 @@ def test_kernels_for_other_gpus_stay_behind(source: Path, tmp_path: Path) -> Non
     assert "kernels-gfx942.co" in names
     assert "kernels-gfx1100.co" not in names
     assert {"tool", "z", "lib64"} <= names
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [
+        ("gfx942.kdb", True),
+        ("gfx942130.db.txt", True),  # 304 compute units: MI300X and MI325X
+        ("gfx942130.HIP.fdb.txt", True),
+        ("gfx942e4.kdb", True),  # 228: MI300A
+        ("gfx90a68.db.txt", False),
+        ("gfx90878.kdb", False),
+        ("gfx1030_36.db", False),
+        ("Kernels.so-000-gfx942-xnack+.hsaco", True),
+        ("Kernels.so-000-gfx90a-xnack-.hsaco", False),
+        ("both-gfx90a-gfx942.co", True),
+        ("lib-gfx9-4-generic.co", True),
+        ("libgfxr.so", True),
+    ],
+)
+def test_a_gpu_s_own_files_stay_however_they_name_it(tmp_path: Path, name: str, stays: bool) -> None:
+    source = tmp_path / "opt"
+    (source / "share").mkdir(parents=True)
+    (source / "share" / name).write_text("x")
+    done = run(source, tmp_path / "layers", "--parts", 1, "--limit-mb", 1, "--only-gpu", "gfx942")
+    assert done.returncode == 0, done.stderr
+    assert bool(list((tmp_path / "layers").rglob(name))) is stays
 
 
 def test_what_does_not_fit_fails_the_build_in_one_line(source: Path, tmp_path: Path) -> None:

@@ -8,16 +8,22 @@ from benchmarks.nic_counters import Nic, NicBytes
 RC = "rc,sm,self,rocm_copy,rocm_ipc"
 
 
-def carried(rdma: int, kernel: int = 0, other: int = 0, nics: int = 8) -> NicBytes:
-    """Two nodes: one sent `rdma` bytes over its NICs, evenly, the other received them."""
+PREFILL, DECODE = "10.0.0.1", "10.0.0.2"
+
+
+def carried(rdma: int, kernel: int = 0, other: int = 0, nics: int = 8, to: str = DECODE) -> NicBytes:
+    """Two nodes: PREFILL sent `rdma` bytes over its NICs, evenly, the node at `to` received them."""
     part, tcp = rdma // nics, kernel // nics
     return NicBytes(
         nics=[
-            *(Nic(node="a", device=f"fabric{n}", rdma_received=0, rdma_transmitted=part) for n in range(nics)),
             *(
-                Nic(node="b", device=f"fabric{n}", rdma_received=part, rdma_transmitted=0, kernel_received=tcp)
+                Nic(node=f"{PREFILL}:9100", device=f"fabric{n}", rdma_received=0, rdma_transmitted=part)
+                for n in range(nics)
+            ),
+            *(
+                Nic(node=f"{to}:9100", device=f"fabric{n}", rdma_received=part, rdma_transmitted=0, kernel_received=tcp)
                 for n in range(nics)
             ),
         ],
-        other_received=other,
+        received_elsewhere={f"{to}:9100": other},
     )

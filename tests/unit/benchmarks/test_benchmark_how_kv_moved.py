@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from recorded_metrics import SENT, SHORT_AND_LONG, proof_of
 from stand_in_data import target_data
-from stand_in_nics import RC, carried
+from stand_in_nics import RC
+from stand_in_nics import carried as carried_to
 
 from benchmarks.evidence import KvProof
 from benchmarks.how_kv_moved import Evidence, evidence
@@ -16,6 +18,8 @@ from benchmarks.target import Target
 from benchmarks.transport import judge
 
 PLAIN = "tcp,self"
+# To the node of the recording's decode.
+carried = partial(carried_to, to="127.0.0.2")
 
 
 def table(
@@ -132,6 +136,12 @@ def test_nic_counters_show_rdma_its_share_and_its_evenness() -> None:
     few = table("proven", "rocm", RC, carried(8000))
     assert (few["NIC bytes"].verdict, few["path"].verdict) == ("too few", "not known")
     assert few["evenness"].verdict == "not measured"
+
+
+def test_bytes_of_nodes_that_read_nothing_are_not_shown_as_the_kv_s() -> None:
+    mine, other = carried(8000), carried(20_000_000, to="10.0.0.9")
+    found = table("proven", "rocm", RC, NicBytes(nics=[*mine.nics, *other.nics]))["NIC bytes"]
+    assert (found.value, found.verdict) == ("8,000 RDMA bytes for 9,437,184 of KV", "too few")
 
 
 def test_kv_over_tcp_on_rdma_nodes_is_a_fault_in_the_table() -> None:

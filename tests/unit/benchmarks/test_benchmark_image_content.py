@@ -47,5 +47,13 @@ def test_another_image_is_a_fault(entry: tuple[str, str, int], sentence: str) ->
     assert sentence in found[1]
 
 
+def test_a_sample_that_does_not_tell_its_version_is_a_fault() -> None:
+    image = image_content(parse('ray_pd_stack_info_total{component="ray"} 1.0\nray_pd_stack_info_total 1.0\n'))
+    assert image == {"(not told)": ["(not told)"], "ray": ["(not told)"]}
+    found = image_finding(image)
+    assert found is not None
+    assert "the image has ray (not told), the stack was rendered for 2.55" in found[1]
+
+
 def test_without_an_image_there_is_nothing_to_hold_against_anything() -> None:
     assert image_finding(exported()) is None

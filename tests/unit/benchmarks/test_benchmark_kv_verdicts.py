@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from recorded_metrics import SHORT_AND_LONG, proof_of, recorded, target
 from stand_in_client import ask
-from stand_in_data import request, scenario_data, target_data
+from stand_in_data import aggregated, request, scenario_data, target_data
 from stand_in_server import StandIn
 
-from benchmarks.evidence import KvProof, prove_kv
+from benchmarks.evidence import WATCHED, KvProof, prove_kv
 from benchmarks.metrics import Counters, scrape
 from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
@@ -51,6 +51,58 @@ def test_decode_that_recomputes() -> None:
     proof = proof_of("recomputed")
     assert ids(proof) == ["kv-missing", "kv-recomputed"]
     assert "together they computed 18,432 for 9,216 sent, so decode computed prompts again" in proof.reasons[1]
+
+
+DECODE = ("ReplicaId", "dw26mbl2")
+
+
+@pytest.mark.parametrize("lost", ["ray_vllm_prompt_tokens_total", "ray_vllm_prompt_tokens_cached_total"])
+def test_decode_whose_own_tokens_are_not_exported_is_not_proven(lost: str) -> None:
+    """Every byte moved, and decode may have computed every prompt again all the same."""
+    delta = recorded("proven")
+    series = {key for key in delta.values if key[0] == lost and DECODE in key[1]}
+    assert series
+    left = {key: value for key, value in delta.values.items() if key not in series}
+    sent = [request(number, prompt_tokens=256) for number in range(36)]
+    proof = prove_kv(target(), sent, Counters(left))
+    assert (proof.verdict, ids(proof)) == ("failed", ["kv-computed-unknown"])
+    assert proof.decode_computed_tokens is None
+
+
+def test_more_cached_tokens_than_tokens_are_no_proof() -> None:
+    delta = recorded("proven")
+    few = {
+        key: 0.0 if key[0] == "ray_vllm_prompt_tokens_total" and DECODE in key[1] else value
+        for key, value in delta.values.items()
+    }
+    sent = [request(number, prompt_tokens=256) for number in range(36)]
+    assert ids(prove_kv(target(), sent, Counters(few))) == ["kv-computed-unknown"]
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("name", WATCHED)
+def test_a_counter_that_is_no_number_is_one_finding(name: str, odd: float) -> None:
+    values = {**recorded("proven").values, (name, frozenset({DECODE})): odd}
+    sent = [request(number, prompt_tokens=256) for number in range(36)]
+    proof = prove_kv(target(), sent, Counters(values))
+    assert (proof.verdict, ids(proof)) == ("failed", ["kv-unreadable"])
+    assert name in proof.reasons[0]
+    scenario = Scenario.model_validate(scenario_data())
+    findings = {f.id: f for f in check_rate(scenario, summarize(scenario, 1.0, sent), sent, proof, 0)}
+    assert findings["kv-unreadable"].outcome == "fault"
+
+
+def test_numbers_that_nobody_reads_may_be_none() -> None:
+    """A quantile of nothing is NaN, in many an exporter."""
+    values = {**recorded("proven").values, ("go_gc_duration_seconds", frozenset({("quantile", "1")})): float("nan")}
+    sent = [request(number, prompt_tokens=256) for number in range(36)]
+    assert prove_kv(target(), sent, Counters(values)).verdict == "proven"
+
+
+def test_an_aggregated_service_whose_count_of_answers_is_no_number_tells_nothing_of_foreign_traffic() -> None:
+    odd = Counters({("ray_vllm_request_success_total", frozenset({DECODE})): float("nan")})
+    proof = prove_kv(Target.model_validate(aggregated("http://127.0.0.1:9")), [request(0)], odd)
+    assert (proof.verdict, proof.foreign_requests) == ("not applicable", None)
 
 
 def test_nothing_moved_and_nothing_computed_twice_is_missing_and_not_recomputed() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from recorded_metrics import proof_of
 from stand_in_data import request, scenario_data, target_data
-from stand_in_nics import RC, carried
+from stand_in_nics import DECODE, PREFILL, RC, carried
 
 from benchmarks.evidence import KvProof
 from benchmarks.nic_counters import NicBytes
@@ -22,7 +22,7 @@ from serving.platforms import PLATFORMS
 KV = 1_000_000
 
 
-def reads(transports: str, node: str = "10.0.0.2") -> list[Transfers]:
+def reads(transports: str, node: str = DECODE) -> list[Transfers]:
     return [Transfers(replica="d", node=node, transports=transports, transfers=4, bytes=KV)]
 
 
@@ -32,9 +32,7 @@ def target(platform: str = "rocm", **fabric: Any) -> Target:
     return Target.model_validate(data)
 
 
-def label(
-    transports: str, nics: NicBytes | None = None, prefill: str = "10.0.0.1", platform: str = "rocm"
-) -> Transport:
+def label(transports: str, nics: NicBytes | None = None, prefill: str = PREFILL, platform: str = "rocm") -> Transport:
     return judge(target(platform), reads(transports), [prefill], nics)
 
 
@@ -56,7 +54,7 @@ def test_what_each_platform_lets_ucx_use_decides_what_can_be_said() -> None:
 
 def test_tcp_and_shared_memory_are_tcp_only_between_nodes() -> None:
     assert label("tcp,sm,self", platform="cpu").label == "tcp"
-    together = label("tcp,sm,self", prefill="10.0.0.2", platform="cpu")
+    together = label("tcp,sm,self", prefill=DECODE, platform="cpu")
     assert (together.label, together.outcome) == ("unknown", "note")
     assert "TCP or memory of the node" in together.reason
 
@@ -92,12 +90,47 @@ def test_rdma_that_was_allowed_is_not_rdma_that_was_used(transports: str) -> Non
         ("rc,tcp", carried(2 * KV, other=2 * KV), ("unknown", "note")),
         ("rc,tcp", carried(2 * KV), ("rdma", "ok")),
         ("tcp,self", carried(2 * KV), ("tcp", "fault")),  # somebody else's RDMA
+        ("sm,self", carried(2 * KV), ("unknown", "note")),  # UCX could not have used RDMA
+        ("^tcp", carried(2 * KV, kernel=2 * KV), ("rdma", "ok")),
+        ("^rc,sm,tcp", carried(0, kernel=2 * KV), ("unknown", "note")),
+        ("^ib", carried(2 * KV, kernel=2 * KV), ("tcp", "fault")),
         (RC, NicBytes(problem="a node was restarted"), ("unknown", "note")),
     ],
 )
 def test_nics_must_have_carried_at_least_the_kv(transports: str, nics: NicBytes, expected: tuple[str, str]) -> None:
     found = label(transports, nics)
     assert (found.label, found.outcome) == expected
+
+
+def test_rdma_that_another_node_received_is_not_decode_s() -> None:
+    """The decode node's own NICs, which were asked, counted nothing."""
+    elsewhere = carried(2 * KV, to="10.0.0.7")
+    still = [nic.model_copy(update={"node": f"{DECODE}:9100", "rdma_received": 0}) for nic in elsewhere.nics]
+    found = label(RC, NicBytes(nics=[*elsewhere.nics, *still]))
+    assert (found.label, found.outcome) == ("unknown", "note")
+    assert "decode's nodes received 0 bytes by RDMA" in found.reason
+
+
+def test_kernel_bytes_of_another_node_are_not_decode_s() -> None:
+    elsewhere = carried(0, other=2 * KV, to="10.0.0.7")
+    both = NicBytes(nics=[*elsewhere.nics, *carried(0).nics], received_elsewhere=elsewhere.received_elsewhere)
+    assert label("rc,tcp", both).label == "unknown"
+
+
+def test_each_decode_node_has_to_have_received_its_own_part() -> None:
+    parts = [*reads(RC), *reads(RC, node="10.0.0.3")]
+    one, other = carried(2 * KV), carried(KV, to="10.0.0.3")
+    both = NicBytes(nics=[*one.nics, *other.nics])
+    assert judge(target(), parts, [PREFILL], both).label == "rdma"
+    lame = NicBytes(nics=[*one.nics, *carried(KV // 2, to="10.0.0.3").nics])
+    assert judge(target(), parts, [PREFILL], lame).label == "unknown", "2.5 of 2 parts came in, all in all"
+
+
+@pytest.mark.parametrize("node", ["10.0.0.9", ""])
+def test_a_decode_node_that_no_exporter_told_of_is_named(node: str) -> None:
+    found = judge(target(), reads(RC, node=node), [PREFILL], carried(2 * KV))
+    assert found.label == "unknown"
+    assert f"no node-exporter counted at decode's node {node or 'one that is not told'}" in found.reason
 
 
 def test_without_kv_there_is_no_path() -> None:
@@ -152,4 +185,4 @@ def test_one_nic_that_does_all_is_said() -> None:
     uneven.nics[-1].rdma_received *= 9
     found = findings(label(RC, uneven))["nics"]
     assert found.outcome == "note"
-    assert "least to most: 0.11 (fabric0 250,000, fabric7 2,250,000 on b)" in found.sentence
+    assert "least to most: 0.11 (fabric0 250,000, fabric7 2,250,000 on 10.0.0.2:9100)" in found.sentence

@@ -32,7 +32,7 @@ INPUTS: Json = {
     "nodeSelector": {"gpu": "yes"},
     "replicas": 3,
     "gpuResource": "amd.com/gpu",
-    "terms": {"devices": NICS, "memory": "rocm", "linkGbps": 400, "floorGbps": 0, "discovered": True},
+    "terms": {"devices": NICS, "memory": "rocm", "linkGbps": 400, "floorGbps": 0, "hardware": NICS},
 }
 _SERVICE = "/apis/ray.io/v1/namespaces/space/rayservices/llm"
 _STAGED = {"lane": "tcp/eth0", "description": "software emulation"}

@@ -122,6 +122,7 @@ def test_outputs_are_what_engines_and_the_gate_need(facts: Any) -> None:
     assert outputs["environment"]["UCX_IB_GID_INDEX"] == "3"
     assert outputs["supplementalGroups"] == [991]
     assert outputs["devices"][0] == "mlx5_2:1"
+    assert outputs["hardware"] == outputs["devices"]
     assert (outputs["linkGbps"], outputs["nodes"]) == (400, ["a", "b"])
     assert any(line.startswith("a, b: note: NICs are in VRFs") for line in outputs["findings"])
     assert said.warnings == []
@@ -216,6 +217,8 @@ def test_another_set_of_nodes_is_a_change(facts: Any) -> None:
     olds, resource = {**INPUTS, **outputs}, FabricFacts()
     assert resource.changed(olds, INPUTS) is False
     assert resource.changed(olds, {**INPUTS, "generation": 2}) is True
+    told_less = {key: value for key, value in olds.items() if key != "hardware"}
+    assert resource.changed(told_less, INPUTS) is True, "by an earlier version of this project"
     api.logs = {"a": LOG, "b": LOG, "c": LOG}
     assert resource.changed(olds, INPUTS) is False, "c is not Ready yet"
     api.ready = ("a", "b", "c")

@@ -8,6 +8,7 @@ from gate_cluster import INPUTS, Api, Json, Said
 from infra.provider import rdma_gate, rdma_gate_round
 from infra.provider.kubernetes_api import Forbidden
 from infra.provider.rdma_gate import RdmaGate
+from infra.provider.rdma_gate_round import terms_of
 from infra.provider.resource import Interrupted, PartlyMade, ResourceError
 
 
@@ -155,15 +156,16 @@ def test_a_pod_that_is_never_seen_to_end_is_a_failed_pair(use: Any, monkeypatch:
     assert "rdma-gate-1-client" not in api.jobs, "it would still have the GPUs"
 
 
+def pod(node: str, stack: str) -> Json:
+    """One that holds the GPUs of a node."""
+    labels = {"app.kubernetes.io/name": "pd-mi325x", "app.kubernetes.io/instance": stack}
+    asked = {"requests": {"amd.com/gpu": "8"}}
+    metadata = {"namespace": "team", "name": "job", "labels": labels}
+    return {"metadata": metadata, "spec": {"nodeName": node, "containers": [{"resources": asked}]}}
+
+
 def test_nodes_that_somebody_else_holds_are_left_out_and_named(use: Any) -> None:
     api, said = use(Api()), Said()
-
-    def pod(node: str, stack: str) -> Json:
-        labels = {"app.kubernetes.io/name": "pd-mi325x", "app.kubernetes.io/instance": stack}
-        asked = {"requests": {"amd.com/gpu": "8"}}
-        metadata = {"namespace": "team", "name": "job", "labels": labels}
-        return {"metadata": metadata, "spec": {"nodeName": node, "containers": [{"resources": asked}]}}
-
     api.pods = [pod("d", "another"), pod("a", "pd-test")]
     outputs = created(said, nodes=["a", "b", "c", "d"])
     assert outputs["summary"].endswith("not tested: d (held by team/job)")
@@ -173,6 +175,49 @@ def test_nodes_that_somebody_else_holds_are_left_out_and_named(use: Any) -> None
         created()
     api.pods = Forbidden("no")
     assert created()["state"] == "passed"
+
+
+def test_a_node_that_was_not_tested_stays_so_after_an_update(use: Any) -> None:
+    api = use(Api())
+    api.pods = [pod("d", "another")]
+    nodes, resource = ["a", "b", "c", "d"], RdmaGate()
+    olds = state(use, nodes=nodes)
+    note = "; not tested: d (held by team/job)"
+    for update in ({"nodes": nodes, "kubeconfig": "renewed"}, {"nodes": nodes, "mode": "warn"}):
+        said = Said()
+        outputs = resource.update("", olds, {**INPUTS, **update}, said.operation)
+        assert outputs["summary"].endswith(note)
+        assert outputs["untested"] == {"d": "team/job"}
+    gone = resource.update("", olds, {**INPUTS, "nodes": ["a", "b", "c"]}, Said().operation)
+    assert "not tested" not in gone["summary"]
+    back = resource.update("", {**INPUTS, **gone}, {**INPUTS, "nodes": nodes}, Said().operation)
+    assert back["summary"].endswith(note), "it was only away"
+
+
+def test_more_engines_than_tested_nodes_need_another_gate(use: Any) -> None:
+    """The fourth engine would land on d, of which nothing is known."""
+    api = use(Api())
+    api.pods = [pod("d", "another")]
+    nodes = ["a", "b", "c", "d"]
+    olds, grown = state(use, nodes=nodes), {**INPUTS, "nodes": nodes, "replicas": 4}
+    assert RdmaGate().changed(olds, {**INPUTS, "nodes": nodes}) is False
+    assert RdmaGate().changed(olds, grown) == ["replicas"]
+    with pytest.raises(ResourceError, match=r"needs 4 nodes .* d is held by team/job"):
+        RdmaGate().create(grown, Said().operation)
+    api.pods = []
+    outputs = RdmaGate().create(grown, Said().operation)[1]
+    assert RdmaGate().changed({**grown, **outputs}, grown) is False
+    assert outputs["summary"].startswith("RDMA gate: 12 runs passed between 4 nodes")
+
+
+def test_of_many_runs_that_failed_a_dozen_are_shown_and_the_rest_is_counted(use: Any) -> None:
+    use(Api(bad=("a", "b", "c", "d", "e", "f")))
+    with pytest.raises(PartlyMade) as caught:
+        created(nodes=["a", "b", "c", "d", "e", "f"])
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("RDMA gate: 18 of 18 runs failed between 6 nodes")
+    assert len([line for line in lines if " reads from " in line]) == 12
+    assert lines[-2] == "  and 6 more, in the verdicts of `pulumi stack export`"
 
 
 def test_without_an_inspector_the_nodes_are_looked_up(use: Any) -> None:
@@ -187,6 +232,14 @@ def test_engines_of_a_stack_that_had_no_gate_are_said(use: Any) -> None:
         created()
     use(Api(service={"metadata": {"deletionTimestamp": "now"}}))
     assert created()["state"] == "passed"
+
+
+def test_that_no_device_is_hardware_is_not_that_nobody_has_looked() -> None:
+    """Pulumi drops an input without value."""
+    terms = {key: value for key, value in INPUTS["terms"].items() if key != "hardware"}
+    assert terms_of({"terms": terms}).hardware is None
+    assert terms_of({"terms": {**terms, "hardware": []}}).hardware == frozenset()
+    assert terms_of(INPUTS).hardware == {"mlx5_0:1", "mlx5_1:1"}
 
 
 def test_without_a_nic_or_its_speed_no_pod_is_started(use: Any) -> None:

@@ -39,11 +39,12 @@ def gate_run(
     lanes = lanes or [f"rc_mlx5/{device}/path0" for device in devices]
     memory: MemoryKind = "rocm"
     moved = MESSAGE_SIZE * ITERATIONS
-    with_counters = len(devices) > 4 if counted is None else counted
+    with_counters = len(devices) > 1 if counted is None else counted
     return GateRun(
         devices=devices,
         memory=memory,
         message_size=MESSAGE_SIZE,
+        iterations=ITERATIONS,
         client=Side(client_log or side_log("client", lanes, **said), 0, "gpu-node-a"),
         server=Side(server_log or side_log("server", lanes, **said), 0, "gpu-node-b"),
         floor=default_floor(LINK_GBPS, len(devices), memory),

@@ -11,7 +11,7 @@ from serving.versions import platform_versions
 from tests.shell import ROOT
 
 ROCM = platform_versions("rocm")
-_RIXL = """
+RIXL = """
 class nixl_agent_config:
     def __init__(self, backends): self.backends = backends
 class nixl_agent:
@@ -35,7 +35,7 @@ class StandInImage:
         self.module("vllm/__init__.py", "")
         self.module("vllm/_rocm_C.py", "")
         self.module("rixl/__init__.py", "")
-        self.module("rixl/_api.py", _RIXL)
+        self.module("rixl/_api.py", RIXL)
         for name, version in (("ray", ROCM["ray"]), ("vllm", ROCM["vllm"]), ("rixl", "0.8")):
             self.distribution(name, version)
         self.ucx_info()

@@ -149,12 +149,20 @@ def test_infiniband_needs_no_gid(tmp_path: Path) -> None:
     choice = decide(tmp_path, "oci_mi300x", every_nic(changes, "mlx5"))
     assert (len(choice.net_devices), choice.gid_index, choice.traffic_class) == (8, None, None)
     assert choice.usable
+    mixed = decide(tmp_path / "mixed", "oci_mi300x", every_nic(changes, "mlx5", (4,)))
+    assert len(mixed.net_devices) == 8
+    assert 3 in mixed.gid_indices, "of the others, as that one has none"
 
 
 def test_different_traffic_classes_are_left_to_a_person(tmp_path: Path) -> None:
     choice = decide(tmp_path, "oci_mi300x", every_nic({"traffic_class": "Global tclass=106"}, "mlx5", (4,)))
     assert choice.traffic_class is None
     assert "mlx5_3:1 41, mlx5_4:1 106" in text_of(choice, "traffic-class")
+
+
+def test_traffic_class_0_is_one(tmp_path: Path) -> None:
+    change = every_nic({"traffic_class": "Global tclass=0"}, "mlx5", (4,))
+    assert "mlx5_3:1 41, mlx5_4:1 0" in text_of(decide(tmp_path, "oci_mi300x", change), "traffic-class")
 
 
 OFF = {"config": {"CONFIG_PCI_P2PDMA": False, "CONFIG_DMABUF_MOVE_NOTIFY": True}}

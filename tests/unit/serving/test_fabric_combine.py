@@ -52,12 +52,41 @@ def test_nodes_that_differ_are_named_with_their_values(node: Any) -> None:
         "cluster.nodes.environment.UCX_IB_GID_INDEX"
     )
     problems = combine({"a": node(), "b": node(name="oci_mi300x")}, {}).problems
-    assert [line.split()[0] for line in problems] == [
-        "UCX_NET_DEVICES",
-        "UCX_IB_GID_INDEX",
-        "UCX_IB_TRAFFIC_CLASS",
-    ]
-    assert "not set on a; 41 on b" in problems[2]
+    assert [line.split()[0] for line in problems] == ["UCX_NET_DEVICES", "UCX_IB_TRAFFIC_CLASS"]
+    assert "not set on a; 41 on b" in problems[1]
+
+
+def test_a_gid_index_that_serves_all_nodes_is_taken_though_one_needs_none(node: Any) -> None:
+    """UCX finds 3 by itself where the link-local address is of v1 only."""
+
+    def plain(description: Description) -> None:
+        for nic in description["rdma"].values():
+            nic["gids"] = [gid for gid in nic.get("gids", []) if "v2 fe80" not in gid]
+
+    assert combine({"a": node(plain)}, {}).environment.get("UCX_IB_GID_INDEX") is None
+    fabric = combine({"a": node(plain), "b": node()}, {})
+    assert (fabric.environment["UCX_IB_GID_INDEX"], fabric.problems) == ("3", ())
+
+    def elsewhere(description: Description) -> None:
+        plain(description)
+        for nic in description["rdma"].values():
+            nic["gids"] = [gid.replace("3 v2 fd02", "1 v2 fd02") for gid in nic["gids"]]
+
+    (problem,) = combine({"a": node(elsewhere), "b": node()}, {}).problems
+    assert "not set on a; 3 on b" in problem
+
+
+def test_of_two_indices_the_one_that_both_nodes_have_is_taken(node: Any) -> None:
+    def first(description: Description) -> None:
+        for nic in description["rdma"].values():
+            nic["gids"] = [*nic.get("gids", []), "5 v2 fd02::5"]
+
+    def fifth(description: Description) -> None:
+        for nic in description["rdma"].values():
+            nic["gids"] = [gid.replace("3 v2 fd02", "5 v2 fd02") for gid in nic.get("gids", [])]
+
+    for nodes in ({"a": node(first), "b": node(fifth)}, {"a": node(fifth), "b": node(first)}):
+        assert combine(nodes, {}).environment["UCX_IB_GID_INDEX"] == "5"
 
 
 def test_what_is_set_by_hand_wins_and_is_noted_where_it_differs(node: Any) -> None:
@@ -106,3 +135,36 @@ def test_the_stand_in_node_is_the_described_one(node: Any) -> None:
     described = node()
     groups = described.gpus.model_copy(update={"render_groups": (991,)})
     assert stand_in_node() == described.model_copy(update={"hostname": None, "gpus": groups})
+
+
+def renamed(description: Description) -> None:
+    """Soft-RoCE, under a name that tells nothing."""
+    description["rdma"] = {"soft0": description["rdma"]["rxe0"]}
+
+
+def test_software_that_is_named_by_hand_is_no_fabric(node: Any) -> None:
+    fabric = combine({"a": node(renamed, "soft_roce")}, {"UCX_NET_DEVICES": "soft0:1"})
+    assert fabric.unusable == (
+        "a has no usable fabric: UCX_NET_DEVICES names software and no NIC: soft0:1 (rxe); name NICs, or none",
+    )
+    assert (fabric.devices, fabric.hardware) == (("soft0:1",), ())
+
+
+def test_a_device_that_is_software_on_one_node_is_no_hardware(node: Any) -> None:
+    assert combine({"a": node()}, {}).hardware == tuple(f"mlx5_{number}:1" for number in range(2, 10))
+
+    def soft(description: Description) -> None:
+        nic = description["rdma"]["mlx5_2"]
+        del nic["pci"]
+        nic["parent"] = nic["netdev"]
+
+    fabric = combine({"a": node(), "b": node(soft)}, {"UCX_NET_DEVICES": "mlx5_2:1,mlx5_3:1"})
+    assert fabric.hardware == ("mlx5_3:1",)
+    assert [line.split()[0] for line in fabric.unusable] == ["b"]
+
+
+def test_the_floor_is_that_of_the_slowest_nic(node: Any) -> None:
+    def slow(description: Description) -> None:
+        description["rdma"]["mlx5_5"]["rate"] = "200 Gb/sec (4X HDR)"
+
+    assert combine({"a": node(), "b": node(slow)}, {}).link_gbps == 200

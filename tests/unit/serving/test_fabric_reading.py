@@ -1,6 +1,8 @@
 """What is read of a node: devices, ports, addresses, network devices, the kernel, GPUs."""
 
 import gzip
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 from fabric_tree import Description, build, read
 
 from serving.fabric import gpus
+from serving.fabric.gpus import read_gpus
+from serving.fabric.kernel import read_kernel
 from serving.fabric.node import NodeFabric, read_node
 from serving.fabric.sysfs import RdmaDevice
 
@@ -250,6 +254,25 @@ def test_json_reads_back_as_the_same(tmp_path: Path, name: str) -> None:
     fabric = read(tmp_path, name)
     assert NodeFabric.model_validate_json(fabric.model_dump_json()) == fabric
     assert NodeFabric.model_validate_json(fabric.model_dump_json(exclude_defaults=True)) == fabric
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda it: it[:40], lambda it: it[:20] + b"no deflate" + it[30:], lambda it: b"x" * 9]
+)
+def test_a_damaged_list_of_kernel_options_is_none(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "proc").mkdir()
+    options = "".join(f"CONFIG_{number}=y\n" for number in range(500)).encode()
+    (tmp_path / "proc/config.gz").write_bytes(damage(gzip.compress(options)))
+    kernel = read_kernel(tmp_path)
+    assert (kernel.config_source, kernel.dmabuf) == (None, None)
+
+
+def test_a_render_node_that_is_gone_has_no_group(tmp_path: Path) -> None:
+    folder = tmp_path / "dev/dri"
+    folder.mkdir(parents=True)
+    (folder / "renderD128").write_text("")
+    (folder / "renderD999").symlink_to("gone")
+    assert read_gpus(tmp_path).render_groups == (os.getgid(),)
 
 
 def test_an_empty_root_is_a_node_of_which_nothing_is_known(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """The last stage of an image's build: it writes what is in the image, or names what is missing or another."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stand_in_image import ROCM, StandInImage
+from stand_in_image import RIXL, ROCM, StandInImage
 
 CUDA = ROCM["vllm"].partition("+")[0]
+# What ctypes and extension modules raise, more or less.
+NO_LIBRARY = "raise OSError('libx.so.1: cannot open shared object file')"
 
 
 @pytest.fixture
@@ -49,6 +52,15 @@ def test_an_image_that_is_as_pinned_says_what_is_in_it(image: StandInImage) -> N
             ),
             "rixl has no usable UCX plugin: KeyError: 'UCX'",
         ),
+        (
+            lambda it: it.module("rixl/_api.py", RIXL.replace('"POSIX", "UCX"', '"POSIX", "GDS"')),
+            "rixl lists the plugins POSIX, GDS and not UCX",
+        ),
+        (lambda it: it.module("rixl/_api.py", NO_LIBRARY), "rixl cannot be imported: OSError: libx.so.1: cannot open"),
+        (lambda it: it.module("torch/__init__.py", NO_LIBRARY), "torch cannot be imported: OSError: libx.so.1"),
+        (lambda it: it.module("torch/__init__.py", ""), "torch cannot be imported: AttributeError"),
+        (lambda it: it.module("triton/__init__.py", NO_LIBRARY), "triton cannot be imported: OSError: libx.so.1"),
+        (lambda it: it.module("vllm/__init__.py", NO_LIBRARY), "vllm cannot be imported: OSError: libx.so.1"),
         (lambda it: it.ucx_info(revision="1234567"), "UCX says it is of commit 1234567"),
         (lambda it: it.ucx_info(revision=""), "UCX says it is of commit (unknown)"),
         (
@@ -82,6 +94,17 @@ def test_every_fault_is_named_and_not_only_the_first(image: StandInImage) -> Non
     image.distribution("ray", "2.54.0")
     image.ucx_info(revision="1234567")
     assert image.check().stderr.count("error: ") == 2
+
+
+def test_an_image_without_any_of_the_packages_has_a_line_for_each(image: StandInImage) -> None:
+    for name in ("torch", "triton", "vllm", "rixl"):
+        shutil.rmtree(image.packages / name)
+    image.ucx_info(revision="1234567")
+    done = image.check()
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    for name in ("torch", "triton", "vllm", "rixl"):
+        assert f"error: {name} cannot be imported: ModuleNotFoundError" in done.stderr
+    assert "error: UCX says it is of commit 1234567" in done.stderr
 
 
 def test_another_python_is_refused(image: StandInImage, monkeypatch: pytest.MonkeyPatch) -> None:

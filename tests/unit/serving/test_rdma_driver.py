@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from serving.rdma_gate import run as driver
-from serving.rdma_gate.framing import framed_runs, mark, quoted
+from serving.rdma_gate.framing import FramedRun, framed_runs, mark, quoted
 from serving.stack_files import ROOT
 
 PERFTEST = """\
@@ -159,3 +160,37 @@ def test_a_log_that_is_cut_off() -> None:
     assert framed_runs(log[:-3])["x"] == framed_runs(mark("begin", run="x") + "\nhello")["x"]
     assert framed_runs(log[:-3])["x"].exit_code is None
     assert framed_runs("") == {}
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "@@rdma-gate {}",
+        "@@rdma-gate 5",
+        "@@rdma-gate null",
+        '@@rdma-gate ["end"]',
+        '@@rdma-gate {"event": "begin"}',
+        '@@rdma-gate {"event": "begin", "run": 7}',
+        '@@rdma-gate {"event": "end"}',
+        '@@rdma-gate {"event": "end", "run": "y"}',
+        "@@rdma-gate not json",
+    ],
+)
+def test_a_line_of_the_frame_that_is_damaged_says_nothing(damaged: str) -> None:
+    lines = [mark("begin", run="x"), "said", damaged, mark("end", run="x", exit_code=0, rdma_bytes={"x": 1})]
+    assert framed_runs("\n".join([damaged, *lines, damaged])) == {"x": FramedRun("said", 0, {"x": 1})}
+
+
+@pytest.mark.parametrize(
+    ("end", "run"),
+    [
+        ({}, FramedRun("said")),
+        ({"exit_code": "0"}, FramedRun("said")),
+        ({"exit_code": True}, FramedRun("said")),
+        ({"exit_code": 0, "rdma_bytes": 5}, FramedRun("said", 0)),
+        ({"exit_code": 0, "rdma_bytes": {"x": "many"}}, FramedRun("said", 0)),
+        ({"exit_code": 0, "rdma_bytes": {"x": 1.5}}, FramedRun("said", 0)),
+    ],
+)
+def test_an_end_without_its_values_is_no_success(end: dict[str, Any], run: FramedRun) -> None:
+    assert framed_runs("\n".join([mark("begin", run="x"), "said", mark("end", run="x", **end)])) == {"x": run}

@@ -1,9 +1,10 @@
 """What one side's log says of itself: final figures, versions, settings, and what went wrong."""
 
 import pytest
-from rdma_gate_logs import capture
+from rdma_gate_logs import capture, gate_run, with_log
 
 from serving.rdma_gate.ucx_perftest import Figures, ProblemKind, parse_perftest
+from serving.rdma_gate.verdict import judge
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_a_row_of_another_form_is_no_figure(row: str) -> None:
         ("ucx-1.22.0_bad-net-device", "device-missing", ("mlx5_0:1",)),
         ("ucx-1.22.0_rc-missing", "transport-missing", ("rc",)),
         ("ucx-1.22.0_tcp_emulation-off", "no-zero-copy", ()),
-        ("ucx-1.22.0_case0_rc_64K_default_fence_client", "remote-access", ()),
+        ("ucx-1.22.0_case0_rc_64K_default_fence_client", "transfer", ()),
     ],
 )
 def test_problems_have_their_kind_and_words(name: str, first: ProblemKind, subject: tuple[str, ...]) -> None:
@@ -92,6 +93,32 @@ def test_problems_have_their_kind_and_words(name: str, first: ProblemKind, subje
 def test_lines_that_tell_of_a_failure(line: str, kind: ProblemKind) -> None:
     (problem,) = parse_perftest(f"[1795986420.176238] [node:1395 :0]   {line}").problems
     assert problem.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Error on QP 0x45 wqe[17]: Remote access (synd 0x13 vend 0x88) opcode RDMA_READ", "transfer"),
+        ("Error on QP 0x45 wqe[17]: Remote QP (synd 0x14 vend 0x89) opcode RDMA_READ", "transfer"),
+        ("Remote access on mlx5_0:1/RoCE (synd 0x13 vend 0x88 hw_synd 0/0)", "transfer"),
+        ("Local protection on mlx5_0:1/RoCE (synd 0x4 vend 0x56 hw_synd 0/0)", "transfer"),
+        ("Memory window bind on mlx5_0:1/RoCE (synd 0x6 vend 0x1 hw_synd 0/0)", "transfer"),
+        ("send completion with error: remote access error [vendor_err 136]", "transfer"),
+        ("send completion with error: local protection error", "transfer"),
+        ("send completion with error: transport retry counter exceeded", "path-broken"),
+        ("Receive-no-ready retry count exceeded on mlx5_0:1/RoCE (synd 0x16 vend 0x97)", "path-broken"),
+        ("ibv_modify_qp(RTR) failed: Invalid argument", "path-broken"),
+        ("modify QP 0x45 to RTR failed: Connection timed out", "path-broken"),
+    ],
+)
+def test_a_transfer_that_failed_is_a_problem_at_level_diag_already(text: str, kind: ProblemKind) -> None:
+    """The run goes on, and ends with figures and exit code 0."""
+    line = f"[1795986420.176238] [node:1395 :0]   ib_mlx5_log.c:177  UCX  DIAG  {text}\n"
+    (problem,) = parse_perftest(line).problems
+    assert (problem.kind, problem.text) == (kind, text)
+    run = gate_run()
+    verdict = judge(with_log(run, "client", run.client.log.replace("Final:", f"{line}Final:")))
+    assert verdict.reason == f"client: {text}"
 
 
 def test_what_is_only_told_is_no_problem() -> None:

@@ -17,7 +17,7 @@ from tools.toolchain.items import path
 DRIVER = """
 import sys
 from serving.rdma_gate import run
-run.MESSAGE_SIZE, run._ITERATIONS, run.PORT = 2**20, ("-n", "5", "-w", "1"), int(sys.argv[1])
+run.MESSAGE_SIZE, run.ITERATIONS, run._WARM_UP, run.PORT = 2**20, 5, 1, int(sys.argv[1])
 run.FIRST_SECONDS = run._SERVER_SECONDS = run.RUN_SECONDS = 20
 sys.exit(run.main(sys.argv[2:]))
 """

@@ -11,7 +11,7 @@ from tools.rehearsal.fabric_stand_in import gate_log
 
 NICS = tuple(f"mlx5_{number}:1" for number in range(8))
 PAIR = Pair(0, "node-a", "node-b")
-TERMS = Terms(NICS, "rocm", link_gbps=400, discovered=True)
+TERMS = Terms(NICS, "rocm", link_gbps=400, hardware=frozenset(NICS))
 
 
 def logs(**said: str) -> tuple[str, str]:
@@ -75,3 +75,68 @@ def test_a_pair_whose_pods_did_not_start() -> None:
     assert str(not_run(PAIR, TERMS, "the server's pod did not start")).startswith(
         "node-a reads from node-b over any NIC: the server's pod did not start"
     )
+
+
+@pytest.mark.parametrize(
+    ("devices", "lane", "unnamed"),
+    [
+        ([f"ionic_{number}:1" for number in range(4)], "rc_verbs/{}/path0", "ionic_3:1"),
+        ([f"mlx5_{number}:1" for number in range(10, 14)], "rc_mlx5/{}/path0", "mlx5_13:1"),
+        ([f"rocep{number}s0f0:1" for number in range(134, 138)], "rc_mlx5/{}/path0", "rocep137s0f0:1"),
+    ],
+)
+def test_four_nics_whose_names_do_not_fit_are_proven_by_their_counters(
+    devices: list[str], lane: str, unnamed: str
+) -> None:
+    terms = dataclasses.replace(TERMS, devices=tuple(devices), hardware=frozenset(devices))
+    client, server = (gate_log(side, devices, lane=lane) for side in ("client", "server"))
+    assert all(result.passed for result in results_of(PAIR, terms, client, server))
+    uncounted = client.replace('"rdma_bytes": {', '"rdma_bytes": null, "was": {')
+    *single, everything = results_of(PAIR, terms, uncounted, server)
+    assert all(result.passed for result in single), "a table that names its NIC is enough"
+    assert f"nothing shows that {unnamed} is in use" in everything.why
+
+
+def test_counters_that_contradict_the_table_fail_one_nic_as_well() -> None:
+    client, server = logs()
+    still = client.replace('"rdma_bytes": {"mlx5_0:1": 26843545600}', '"rdma_bytes": {"mlx5_0:1": 0}')
+    assert still != client
+    first, second, *_ = results_of(PAIR, TERMS, still, server)
+    assert "mlx5_0:1 received 0 bytes by RDMA" in first.why
+    assert second.passed
+
+
+def test_more_than_the_links_can_carry_is_not_believed() -> None:
+    """The stand-in's logs say 377.5 Gb/s; a line rate is that of all NICs of a run together."""
+    single, *_, everything = results_of(PAIR, dataclasses.replace(TERMS, link_gbps=300), *logs())
+    assert "377.5 Gb/s is more than the line rate of 300 Gb/s" in single.why
+    assert everything.passed
+
+
+def test_the_node_that_the_client_s_pod_ran_on_counts_and_not_the_one_it_was_meant_for() -> None:
+    moved = results_of(PAIR, TERMS, *logs(), {"client": "node-b", "server": "node-b"})[0]
+    assert "both pods ran on node-b" in moved.why
+    elsewhere = results_of(PAIR, TERMS, *logs(), {"client": "node-b", "server": "node-a"})[0]
+    assert elsewhere.passed
+
+
+@pytest.mark.parametrize(
+    ("hardware", "passes"),
+    [(frozenset({"soft0:1", "ionic_0:1"}), True), (frozenset({"mlx5_0:1"}), False), (frozenset[str](), False)],
+)
+@pytest.mark.parametrize("device", ["soft0:1", "ionic_0:1"])
+def test_a_nic_is_what_the_inspector_says_is_one_whatever_its_name(
+    device: str, hardware: frozenset[str], passes: bool
+) -> None:
+    terms = Terms((device,), "rocm", link_gbps=400, hardware=hardware)
+    client, server = (gate_log(side, [device], lane="rc_verbs/{}/path0") for side in ("client", "server"))
+    (result,) = results_of(PAIR, terms, client, server)
+    assert result.passed is passes
+    assert passes or "not known to be a NIC" in result.why
+
+
+@pytest.mark.parametrize(("device", "passes"), [("soft0:1", False), ("ionic_0:1", True)])
+def test_where_nothing_inspected_the_nodes_a_name_that_drivers_give_is_a_nic(device: str, passes: bool) -> None:
+    terms = Terms((device,), "rocm", floor_gbps=200)
+    client, server = (gate_log(side, [device], lane="rc_verbs/{}/path0") for side in ("client", "server"))
+    assert results_of(PAIR, terms, client, server)[0].passed is passes

@@ -23,7 +23,7 @@ def captured(client: str, server: str | None = None, device: str = "mlx5_0:1", s
     logs = [capture(name) for name in (client, server or client)]
     codes = [1 if "exit code 1" in log else 255 if "Failed to run test" in log else 0 for log in logs]
     sides = [Side(log, code, f"node-{number}") for number, (log, code) in enumerate(zip(logs, codes, strict=True))]
-    return judge(GateRun((device,), "host", size, *sides, floor=1.0))
+    return judge(GateRun((device,), "host", size, 20, *sides, floor=1.0))
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_on_soft_roce_only_the_device_and_what_was_not_asked_for_are_wrong() -> 
     verdict = captured("ucx-1.22.0_case1_rc_1M_client", "ucx-1.22.0_case1_rc_1M_server", "rxe0:1")
     assert {finding.check for finding in verdict.findings} == {"lane"}
     logs = [capture(f"ucx-1.22.0_case1_rc_1M_{side}").replace("rxe0", "abc0") for side in ("client", "server")]
-    run = GateRun(("abc0:1",), "host", MEGABYTE, Side(logs[0], 0, "a"), Side(logs[1], 0, "b"), floor=1.0)
+    run = GateRun(("abc0:1",), "host", MEGABYTE, 20, Side(logs[0], 0, "a"), Side(logs[1], 0, "b"), floor=1.0)
     assert "not known to be a NIC" in judge(run).reason
-    assert judge(dataclasses.replace(run, hardware=frozenset({"abc0"}))).outcome == "pass"
+    assert judge(dataclasses.replace(run, hardware=frozenset({"abc0:1"}))).outcome == "pass"
 
 
 @pytest.mark.parametrize("layout", ["new", "old"])
@@ -145,8 +145,22 @@ def test_one_side_is_enough_to_fail(side: str, changes: dict[str, Any], reason: 
         ("inter-node cfg#2 rma", "intra-node cfg#2 rma", "both ends are on one node: intra-node cfg#2"),
         ("|   0..64 | copy-out ", "|   0..1G | copy-out ", "by 'copy-out'"),  # the message's size is 256M
         ("| 65..inf | zero-copy ", "|  65..1G | zero-copy ", "no row for messages without upper bound"),
-        ("|   0..64 | copy-out ", "| 0 to 64 | copy-out ", "the table of cfg#2 is cut off or of an unknown form"),
-        ("Final:                   100 ", "Final:                     0 ", "final figures of 0 iterations"),
+        (
+            "|   0..64 | copy-out ",
+            "| 0 to 64 | copy-out ",
+            "the table of cfg#2 is cut off, lacks rows or is of an unknown form",
+        ),
+        (
+            "Final:                   100 ",
+            "Final:                     0 ",
+            "figures of 0 iterations, 100 were asked for",
+        ),
+        (
+            "Final:                   100 ",
+            "Final:                     1 ",
+            "figures of 1 iterations, 100 were asked for",
+        ),
+        ("Final:                   100 ", "Final:                   101 ", "figures of 101 iterations, 100 were"),
         ("\nexit code 0\n", "\n", "the log does not end with `exit code N`"),
     ],
 )
@@ -164,7 +178,7 @@ def test_a_table_without_its_last_border_fails() -> None:
     lines = run.server.log.splitlines()
     assert lines[-2].endswith("-+")
     verdict = judge(with_log(run, "server", "\n".join([*lines[:-2], lines[-1]])))
-    assert verdict.reason == "server: the table of cfg#2 is cut off or of an unknown form"
+    assert verdict.reason == "server: the table of cfg#2 is cut off, lacks rows or is of an unknown form"
 
 
 @pytest.mark.parametrize(
@@ -192,13 +206,22 @@ def test_a_row_that_was_never_used_proves_nothing() -> None:
     client = capture("ucx-1.22.0_case1_rc_1M_used_client").replace("rxe0:1", "abc0:1").replace("|    21 |", "|     0 |")
     server = capture("ucx-1.22.0_case1_rc_1M_server").replace("rxe0:1", "abc0:1")
     run = GateRun(
-        ("abc0:1",), "host", MEGABYTE, Side(client, 0, "a"), Side(server, 0, "b"), 1.0, hardware=frozenset({"abc0:1"})
+        ("abc0:1",),
+        "host",
+        MEGABYTE,
+        20,
+        Side(client, 0, "a"),
+        Side(server, 0, "b"),
+        1.0,
+        hardware=frozenset({"abc0:1"}),
     )
     assert "used 0 times" in judge(run).reason
     assert judge(with_log(run, "client", client.replace("|     0 | 478", "|    21 | 478"))).outcome == "pass"
 
 
-@pytest.mark.parametrize("changes", [{"devices": ()}, {"floor": 0.0}, {"floor": float("nan")}, {"message_size": 0}])
+@pytest.mark.parametrize(
+    "changes", [{"devices": ()}, {"floor": 0.0}, {"floor": float("nan")}, {"message_size": 0}, {"iterations": 0}]
+)
 def test_a_run_that_nothing_could_fail_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="a run needs"):
         judge(dataclasses.replace(gate_run(), **changes))

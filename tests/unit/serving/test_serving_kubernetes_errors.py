@@ -120,6 +120,14 @@ CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         "cluster.nodes.environment.UCX_TLS",
         ["tcp"],
     ),
+    **{
+        f"a way around RDMA: {transports}": (
+            on_nodes(environment={"UCX_TLS": transports}),
+            "cluster.nodes.environment.UCX_TLS",
+            [f"{transports} lets UCX use tcp"],
+        )
+        for transports in ("all", "^ib", "^cma", "^rc,ud,dc", "rc, tcp", "rc,tcp:aux")
+    },
     "a range with host bits": (
         QWEN | {"cluster": {"provider": "doks", "vpcIpRange": "10.100.33.0/20"}},
         "cluster.vpcIpRange",
@@ -143,6 +151,7 @@ GOOD: list[dict[str, Any]] = [
     QWEN | CPU | {"cluster": {"provider": "existing", "profile": "kind"}},
     on_nodes(gpuResource="nvidia.com/gpu", gpusPerNode=1) | {"platform": "cuda"},
     on_nodes(environment={"UCX_NET_DEVICES": "mlx5_0:1,mlx5_2:1", "UCX_IB_GID_INDEX": 3, "UCX_TLS": "rc,rocm_copy"}),
+    on_nodes(environment={"UCX_TLS": "^tcp"}),
 ]
 
 

@@ -13,6 +13,7 @@ from serving_command import Render
 from benchmarks.scenario import Scenario, load_scenarios
 from serving.serve_config import serve_config
 from serving.stack_files import load_stack, stack_names
+from serving.ucx_transports import TCP, allowed
 
 STACKS = stack_names()
 TOPOLOGY_AT_THE_END = re.compile(r"(?:^|-)(agg-\d+|pd-(\d+p\d+d))$")
@@ -134,7 +135,7 @@ def test_replica_on_rocm_asks_for_gpus_and_cannot_fall_back_to_tcp(name: str) ->
         assert config["accelerator_type"].startswith("AMD-")
         assert config["placement_group_config"]["bundle_per_worker"]["GPU"] == 1
         assert config["placement_group_config"]["strategy"] == "STRICT_PACK"
-        assert "tcp" not in config["runtime_env"]["env_vars"]["UCX_TLS"].split(",")
+        assert not allowed(config["runtime_env"]["env_vars"]["UCX_TLS"]) & TCP
 
 
 @pytest.mark.parametrize("name", STACKS)
