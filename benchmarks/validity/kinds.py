@@ -55,6 +55,8 @@ OF_RATE: tuple[Kind[Seen], ...] = (
     kv.block_size,
     kv.unreceived,
     kv.uncounted,
+    kv.computed_unknown,
+    kv.unreadable,
     kv.transport,
     kv.rdma_gate,
     kv.nics,

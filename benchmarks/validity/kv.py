@@ -83,6 +83,18 @@ def unreceived(seen: Seen) -> Verdict | None:
     return _cause(seen, "kv-unreceived")
 
 
+@kind("kv-computed-unknown")
+def computed_unknown(seen: Seen) -> Verdict | None:
+    """Decode received KV, and does not tell what it computed beside it: nothing shows that it used what it received."""
+    return _cause(seen, "kv-computed-unknown")
+
+
+@kind("kv-unreadable")
+def unreadable(seen: Seen) -> Verdict | None:
+    """Counters that are NaN or infinite: nothing can be held against anything."""
+    return _cause(seen, "kv-unreadable")
+
+
 @kind("kv-uncounted")
 def uncounted(seen: Seen) -> Verdict | None:
     """Answers without a token count: what their KV should be is not known."""

@@ -149,6 +149,10 @@ RATE: dict[str, Provoked] = {
     "kv-bytes": Provoked(lambda: with_proof(proof_of("failed")), unseen=True),
     "kv-block-size": Provoked(lambda: with_proof(proof_of("block-sizes", SHORT_AND_LONG)), unseen=True),
     "kv-unreceived": Provoked(lambda: with_cause(causes.unreceived(PromptTokens(), 560)), unseen=True),
+    "kv-computed-unknown": Provoked(
+        lambda: with_cause(causes.computed_unknown(PromptTokens(received=9_216))), unseen=True
+    ),
+    "kv-unreadable": Provoked(lambda: with_cause(causes.unreadable(["ray_pd_kv_bytes_total"])), unseen=True),
     "kv-uncounted": Provoked(lambda: with_cause(causes.uncounted(560, 558)), unseen=True),
     "transport": Provoked(
         lambda: with_path(

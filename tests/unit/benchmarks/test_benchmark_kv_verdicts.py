@@ -88,7 +88,7 @@ def test_a_counter_that_is_no_number_is_one_finding(name: str, odd: float) -> No
     assert (proof.verdict, ids(proof)) == ("failed", ["kv-unreadable"])
     assert name in proof.reasons[0]
     scenario = Scenario.model_validate(scenario_data())
-    findings = {f.id: f for f in check_rate(scenario, summarize(scenario, 1.0, sent), sent, proof, 0)}
+    findings = {f.id: f for f in check_rate(Seen(scenario, summarize(scenario, 1.0, sent), sent, proof, 0))}
     assert findings["kv-unreadable"].outcome == "fault"
 
 
