@@ -16,7 +16,23 @@ LENGTH_TOKENS = 2
 OFF = 0.01
 # What AIPerf 0.13 says of an answer that carried no token at all (common/models/record_models.py).
 _NO_CONTENT = ("Invalid inference result", "InvalidInferenceResult", "no content")
+# aiohttp's, below AIPerf.
+_NO_SERVICE = (
+    "cannot connect to host",
+    "connect call failed",
+    "server disconnected",
+    "connection reset",
+    "broken pipe",
+)
 _TIMEOUT = ("timeout", "timed out", "time for its answer ran out")
+
+
+@kind("unreachable")
+def unreachable(seen: Seen) -> Verdict | None:
+    """Requests that found no service, or whose connection broke: it died, was restarted, or the network did. That is no
+    sign of too much load, and what was measured beside it is of a service that came and went."""
+    first = next((r.error for r in seen.requests if _unreachable(r)), None)
+    return _counted(seen, _unreachable, "found no service", f"; first error: {first}")
 
 
 @kind("failed-requests", overload=True)
@@ -90,7 +106,11 @@ def _counted(seen: Seen, wrong: Callable[[Request], bool], said: str, more: str)
 
 
 def _failed(request: Request) -> bool:
-    return request.error is not None and not _empty(request)
+    return request.error is not None and not _empty(request) and not _unreachable(request)
+
+
+def _unreachable(request: Request) -> bool:
+    return _says(request, _NO_SERVICE)
 
 
 def _empty(request: Request) -> bool:

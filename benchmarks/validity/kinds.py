@@ -22,6 +22,7 @@ from benchmarks.validity.seen import Pair, RunSeen, Seen
 
 OF_RATE: tuple[Kind[Seen], ...] = (
     files.records,
+    answers.unreachable,
     answers.failed,
     answers.broken,
     answers.empty,

@@ -117,6 +117,9 @@ def uneven_nics() -> Seen:
 
 RATE: dict[str, Provoked] = {
     "records": Provoked(lambda: with_requests(clean(), clean().requests[:-7])),
+    "unreachable": Provoked(
+        lambda: some(10, error="Cannot connect to host 127.0.0.1:8000 ssl:default", output_tokens=None)
+    ),
     "failed-requests": Provoked(lambda: some(10, error="HTTP 503: no healthy upstream", output_tokens=None)),
     "broken-streams": Provoked(lambda: some(50, output_tokens=None, prompt_tokens=None)),
     "empty-answers": Provoked(lambda: some(50, output_tokens=0)),

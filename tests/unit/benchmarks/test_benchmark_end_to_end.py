@@ -37,15 +37,6 @@ ROOT = Path(__file__).parents[3]
 QUICK = Settling(quiet_s=1.0, confirm_s=1.0, limit_s=5, poll_s=0.1)
 
 
-@pytest.fixture(scope="module")
-def aiperf() -> str:
-    """The real AIPerf."""
-    found = os.environ.get("PD_MI325X_AIPERF", "")
-    if not Path(found).is_file():
-        pytest.fail("no AIPerf at PD_MI325X_AIPERF: run `make toolchain`", pytrace=False)
-    return found
-
-
 @dataclass
 class Story:
     """What happened to one run: interrupted in its second rate, then resumed."""
