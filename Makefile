@@ -117,9 +117,12 @@ lock: tools ## Resolve requirements/*.txt again from versions.toml
 	@.venv/bin/python -m tools.lock
 
 ##@ Written files that are committed
-.PHONY: schema screenshots
+.PHONY: schema study screenshots
 schema: tools ## Write the JSON schema of a run's summary.json to docs/reference
 	@.venv/bin/python -m benchmarks schema > docs/reference/summary.schema.json
+
+study: tools ## Examine the search and the comparison on simulated services: page and data in docs/explanation (SEEDS=20)
+	@.venv/bin/python -m tools.study $(if $(SEEDS),--seeds="$(SEEDS)")
 
 screenshots: tools ## Photograph the report and the figures, of simulated runs, for docs/images
 	@$(TOOLCHAIN) ensure chromium >&2

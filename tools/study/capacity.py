@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 
 from pydantic import BaseModel
 
+from benchmarks.boundary import Boundary
 from benchmarks.explore import explore
-from benchmarks.run_length import plan_length
-from benchmarks.search import Limits
+from benchmarks.measured import Measured
+from benchmarks.run_length import Length, plan_length
 from benchmarks.steady_state import queue_memory
-from tools.study.services import FIRST_E2E_S, LEAST, LIMITS, MOST, Service, measure_on, simulate
-from tools.study.truth import true_rate
+from tools.study.services import FIRST_E2E_S, LIMITS, MOST, Service, measure_on, simulate
+from tools.study.truth import Truth
 
 GRID_STEP = 0.025
 # A grid's runs are as long as those of the search: their latency is looked up at this many rates.
@@ -21,89 +23,108 @@ GRID_SAMPLES = 8
 
 
 class Search(BaseModel):
-    """One search: its answer (requests per second), and what it cost. `passes` and `fails` are the 90 % range."""
+    """One search: its answer (requests per second), and what it cost. `passes` and `fails` are the 90 % range, `spread`
+    and `freedom` those of benchmarks/boundary.py.
+    """
 
     seed: int
     rate: float | None
     passes: float | None
     fails: float | None
+    spread: float | None
+    freedom: int
     runs: int
     requests: int
     reason: str
 
+    @property
+    def boundary(self) -> Boundary:
+        """The answer as a comparison takes it."""
+        return Boundary(0.90, self.runs, self.rate, self.passes, self.fails, self.spread, self.freedom)
+
 
 class Capacity(BaseModel):
-    """All searches of one service. `grid_requests`: what a grid at steps of 2.5 % sends up to its first
-    failing rate.
+    """All searches of one service. `window`: requests that one has at least; `grid_requests`: what a grid at steps of
+    2.5 % sends up to its first failing rate.
     """
 
     service: str
     slo: list[str]
-    lowest: float
-    highest: float
-    truth: float
+    window: int
+    truth: Truth
     grid_runs: int
     grid_requests: int
     searches: list[Search]
 
     @property
+    def errors(self) -> list[float]:
+        """How far each search is off, as a part of the truth; infinite where one found nothing."""
+        return [s.rate / self.truth.rate - 1 if s.rate else math.inf for s in self.searches]
+
+    @property
     def within(self) -> float:
-        """The largest error of any search, as a part of the truth; infinite where one found nothing."""
-        return max(abs(s.rate / self.truth - 1) if s.rate else math.inf for s in self.searches)
+        """The largest error, whatever its sign."""
+        return max(map(abs, self.errors))
 
     @property
     def covered(self) -> int:
         """How many ranges hold the truth."""
-        return sum(bool(s.passes and s.fails and s.passes <= self.truth <= s.fails) for s in self.searches)
+        return sum(bool(s.passes and s.fails and s.passes <= self.truth.rate <= s.fails) for s in self.searches)
 
     @property
-    def dearest(self) -> float:
-        """Requests of the search that sent most, as a part of the grid's."""
-        return max(s.requests for s in self.searches) / self.grid_requests
+    def parts(self) -> list[float]:
+        """Requests of each search, as a part of the grid's."""
+        return [s.requests / self.grid_requests for s in self.searches]
 
 
-def study(service: Service, seeds: Sequence[int], truth: float | None = None) -> Capacity:
-    """Search `service` once for each seed. `truth`, if it is known already, saves minutes."""
-    known = truth or true_rate(service, service.slo, LIMITS.lowest, LIMITS.highest)
-    grid_runs, grid_requests = grid_cost(service, LIMITS.lowest, known)
-    with ProcessPoolExecutor() as pool:
-        searches = list(pool.map(search_once, [service] * len(seeds), seeds))
+def study(service: Service, truth: Truth, seeds: Sequence[int], window: int) -> Capacity:
+    """Search `service` once for each seed, with at least `window` requests in each measured window."""
+    least = Length(warmup=0, measured=window)
+    grid_runs, grid_requests = grid_cost(service, truth.rate, least)
     return Capacity(
         service=service.name,
         slo=[str(bound) for bound in service.slo],
-        lowest=LIMITS.lowest,
-        highest=LIMITS.highest,
-        truth=known,
+        window=window,
+        truth=truth,
         grid_runs=grid_runs,
         grid_requests=grid_requests,
-        searches=searches,
+        searches=search_all(service, seeds, least),
     )
 
 
-def search_once(service: Service, seed: int, limits: Limits = LIMITS) -> Search:
+def search_all(service: Service, seeds: Sequence[int], least: Length) -> list[Search]:
+    """A search for each seed."""
+    with ProcessPoolExecutor() as pool:
+        return list(pool.map(search_once, repeat(service), seeds, repeat(least)))
+
+
+def search_once(service: Service, seed: int, least: Length) -> Search:
     """One search, with all its luck from `seed`."""
-    runs = []
-    found = explore({"slo": service.slo}, limits, measure_on(service, seed), FIRST_E2E_S, LEAST, MOST, runs)
-    rate = found["slo"].rate
+    runs: list[Measured] = []
+    found = explore({"slo": service.slo}, LIMITS, measure_on(service, seed), FIRST_E2E_S, least, MOST, runs)["slo"]
     return Search(
         seed=seed,
-        rate=rate.rate,
-        passes=rate.passes,
-        fails=rate.fails,
+        rate=found.rate.rate,
+        passes=found.rate.passes,
+        fails=found.rate.fails,
+        spread=found.rate.spread,
+        freedom=found.rate.freedom,
         runs=len(runs),
         requests=sum(run.sent for run in runs),
-        reason=found["slo"].reason,
+        reason=found.reason,
     )
 
 
-def grid_cost(service: Service, lowest: float, truth: float) -> tuple[int, int]:
-    """(runs, requests) of a grid from `lowest` to the first rate beyond `truth`, each run as long as the search's."""
-    count = math.ceil(math.log(truth / lowest) / math.log(1 + GRID_STEP)) + 1
-    rates = [lowest * (1 + GRID_STEP) ** step for step in range(count)]
+def grid_cost(service: Service, truth: float, least: Length) -> tuple[int, int]:
+    """(runs, requests) of a grid from the lowest rate to the first beyond `truth`, each run as long as plan_length has
+    it for a search that knows that rate.
+    """
+    count = math.ceil(math.log(truth / LIMITS.lowest) / math.log(1 + GRID_STEP)) + 1
+    rates = [LIMITS.lowest * (1 + GRID_STEP) ** step for step in range(count)]
     looked_up = [rates[round(place * (count - 1) / (GRID_SAMPLES - 1))] for place in range(GRID_SAMPLES)]
     known = {rate: _known(service, rate) for rate in looked_up}
     nearest = [min(looked_up, key=lambda other, rate=rate: abs(other - rate)) for rate in rates]
-    return count, sum(plan_length(rate, *known[at], LEAST, MOST).total for rate, at in zip(rates, nearest, strict=True))
+    return count, sum(plan_length(rate, *known[at], least, MOST).total for rate, at in zip(rates, nearest, strict=True))
 
 
 def _known(service: Service, rate: float) -> tuple[float, float]:

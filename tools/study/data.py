@@ -7,15 +7,18 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from tools.study.capacity import Capacity
+from tools.study.reuse import Reuse
 from tools.study.same import Comparisons
 
 FILE = "method-study.json"
 
 
 class Studies(BaseModel):
-    """Everything that was found, and how many seconds it took."""
+    """Everything that was found, and how many seconds it took. `shorter`: as `capacity`, with shorter windows."""
 
     capacity: list[Capacity]
+    shorter: list[Capacity]
+    reuse: Reuse
     comparisons: list[Comparisons]
     seconds: int
 

@@ -2,87 +2,205 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
+from collections.abc import Iterable, Sequence
 
 from tools.study.capacity import Capacity
 from tools.study.data import FILE, Studies
+from tools.study.reuse import Reuse
 from tools.study.same import Comparisons
+from tools.study.services import LIMITS, MOST
+from tools.study.truth import HEAD, RUNS_OF_A_STEP, STEPS, WINDOW
 from tools.toolchain.versions import ROOT
 
-FOLDER = ROOT / "docs" / "explanation" / "data"
-PAGE = "method-study.md"
-
-_HEAD = """# How far the method can be believed: studies on simulated services
-
-Written by `make study` from [{file}]({file}); do not edit. The services are simulated
-([what by](../../../tools/study/services.py)): their latencies follow a queueing model, so that the true answer is
-known. They say how good the method is, and nothing about any hardware. {seconds} min on two cores.
-
-## The highest rate under an SLO
-
-Each service was searched with {searches} seeds, between {lowest:g} and {highest:g} req/s, knowing nothing else. The
-truth is from runs of 20,000 requests. The grid it is compared with goes up in steps of 2.5 % and ends at the first rate
-that fails.
-
-| service | SLO | truth | largest error | 90 % ranges that hold it | runs, requests (median) | part of a grid, at most |
-|---|---|---|---|---|---|---|
-"""
-_COMPARISONS = """
-## Two services against each other
-
-{number} comparisons each, with searches of their own on both sides; a difference is called one where the 99 % range
-of the ratio leaves out 1.
-
-| base | candidate | true ratio | more | less | no difference shown | not known |
-|---|---|---|---|---|---|---|
-"""
+DATA = ROOT / "docs" / "explanation" / "data"
+PAGE = ROOT / "docs" / "explanation" / "method-study.md"
+# What was asked for before anything was measured: the error, shares of the searches and comparisons, part of a grid.
+ERROR, COVERED, PART_OF_GRID, SAME, DIFFERENT = 0.05, 17 / 20, 1 / 3, 19 / 20, 18 / 20
+VERDICTS = ("more", "less", "no difference shown", "not known")
 
 
-def write(folder: Path, studies: Studies) -> None:
-    """Write the page beside its data."""
-    (folder / PAGE).write_text(text(studies), encoding="utf-8")
+def write(studies: Studies) -> None:
+    """Write the page."""
+    PAGE.write_text(text(studies), encoding="utf-8")
 
 
 def text(studies: Studies) -> str:
     """The page as Markdown."""
-    first = studies.capacity[0]
-    minutes = max(1, round(studies.seconds / 60))
-    head = _HEAD.format(
-        file=FILE, seconds=minutes, searches=len(first.searches), lowest=first.lowest, highest=first.highest
-    )
-    rows = [_row(found) for found in studies.capacity]
-    pairs = [
-        f"| {pair.base} | {pair.candidate} | {pair.truth:.3g} | "
-        + " | ".join(str(pair.count(verdict)) for verdict in ("more", "less", "no difference shown", "not known"))
-        + " |"
-        for pair in studies.comparisons
-    ]
-    number = len(studies.comparisons[0].ratios) if studies.comparisons else 0
-    return head + "\n".join(rows) + "\n" + _COMPARISONS.format(number=number) + "\n".join(pairs) + "\n"
+    parts = (_opening(studies), _searches(studies), _shorter(studies), _comparisons(studies.comparisons))
+    return "\n\n".join((*parts, _reuse(studies.reuse), _LIMITS)) + "\n"
 
 
 def sentence(found: Capacity) -> str:
     """One study in a line."""
     return (
-        f"truth {found.truth:.3g} req/s, found within {found.within:.1%}, {found.covered} of {len(found.searches)} "
-        f"ranges hold it, at most {found.dearest:.0%} of a grid's requests"
+        f"within {found.within:.1%}, {found.covered} of {len(found.searches)} ranges hold the truth, at most "
+        f"{max(found.parts):.0%} of a grid's requests"
     )
 
 
 def verdicts(pair: Comparisons) -> str:
     """One pair in a line."""
-    return f"true ratio {pair.truth:.3g}: " + ", ".join(
-        f"{count} {verdict}"
-        for verdict in ("more", "less", "no difference shown", "not known")
-        if (count := pair.count(verdict))
-    )
+    counts = [f"{count} {verdict}" for verdict in VERDICTS if (count := pair.count(verdict))]
+    return f"true ratio {pair.truth:.3g}: " + ", ".join(counts)
 
 
-def _row(found: Capacity) -> str:
-    runs = sorted(search.runs for search in found.searches)
-    requests = sorted(search.requests for search in found.searches)
-    middle = len(runs) // 2
-    return (
-        f"| {found.service} | {', '.join(found.slo)} | {found.truth:.3g} req/s | {found.within:.1%} | "
-        f"{found.covered} of {len(found.searches)} | {runs[middle]}, {requests[middle]:,} | {found.dearest:.0%} |"
+def _opening(studies: Studies) -> str:
+    return f"""# How far the method can be believed
+
+<!-- Written by `make study` from data/{FILE}. Do not edit. -->
+
+Studies on simulated services ([which](../../tools/study/services.py)), whose latencies follow a queueing model, so that
+the true answer is known. They say how good the method is, and nothing about any hardware. The committed ones took
+{max(1, round(studies.seconds / 60))} min on two cores that others used as well (`make study`)."""
+
+
+def _searches(studies: Studies) -> str:
+    first = studies.capacity[0]
+    truths = ", ".join(f"±{found.truth.error:.2%}" for found in studies.capacity)
+    number = len(first.searches)
+    bars = _bars(
+        (
+            (f"every search within {ERROR:.0%} of the truth", all(one.within <= ERROR for one in studies.capacity)),
+            (
+                f"the 90 % range holds the truth in at least {math.ceil(COVERED * number)} of {number}",
+                all(one.covered >= COVERED * number for one in studies.capacity),
+            ),
+            (
+                "every search at most a third of the grid's requests",
+                all(part <= PART_OF_GRID for one in studies.capacity for part in one.parts),
+            ),
+            (
+                "the searches of a service together at most a third of as many grids'",
+                all(sum(one.parts) <= PART_OF_GRID * len(one.parts) for one in studies.capacity),
+            ),
+        )
     )
+    return f"""## The highest rate under an SLO
+
+Each service was searched with {number} seeds between {LIMITS.lowest:g} and {LIMITS.highest:g} req/s, knowing nothing
+else, as the benchmark does it ([how](../reference/scenarios.md#search)), with at least {first.window:,} and at most
+{MOST:,} requests in a window.
+
+{_table(studies.capacity)}
+
+{bars}
+
+* **Truth**: of {len(STEPS) * RUNS_OF_A_STEP} runs around it, each {WINDOW:,} requests long after {HEAD:,} that are left
+  out. Standard error: {truths}.
+* **Off**: least and greatest error of a search, and the mean of all.
+* **Grid**: steps of 2.5 % from {LIMITS.lowest:g} req/s to the first rate beyond the truth, one run each, as long as the
+  search's own runs at that rate. The last column: what the searches sent of that, on average and at most; how many
+  sent at most a third."""
+
+
+def _shorter(studies: Studies) -> str:
+    return f"""## What shorter windows cost
+
+The same with a smaller `min_requests`. A window still grows with what the queue shows of its memory, but a short one
+shows less than there is, and a high percentile of it comes out low, so that rates come out higher. The grid's runs are
+as short here, which is why a search is a larger part of it.
+
+{_table(studies.shorter)}"""
+
+
+def _comparisons(pairs: Sequence[Comparisons]) -> str:
+    number = len(pairs[0].ratios)
+    rows = [
+        f"| {pair.base} | {pair.candidate} | {pair.truth:.3g} | "
+        + " | ".join(str(pair.count(verdict)) for verdict in VERDICTS)
+        + f" | {_range(_estimates(pair), '{:.3g}')} |"
+        for pair in pairs
+    ]
+    same, different = pairs
+    bars = _bars(
+        (
+            (
+                f'the same service: "no difference shown" at least {math.ceil(SAME * number)} times of {number}',
+                same.count("no difference shown") >= SAME * number,
+            ),
+            (
+                f"{different.truth:.2g} times: found at least {math.ceil(DIFFERENT * number)} times of {number}",
+                different.count("more") >= DIFFERENT * number,
+            ),
+        )
+    )
+    heading = " | ".join(("base", "candidate", "true ratio", *VERDICTS, "ratios found"))
+    return f"""## Two services against each other
+
+{number} comparisons each, with a search of its own on both sides and no seed twice. A difference is called one where
+the 99 % range of the ratio leaves out 1.
+
+| {heading} |
+{"|---" * 8}|
+{chr(10).join(rows)}
+
+{bars}"""
+
+
+def _reuse(found: Reuse) -> str:
+    first, second = (sorted(one.runs[number] for one in found.searches) for number in (0, 1))
+    rates = [[rate for one in found.searches if (rate := one.rates[number])] for number in (0, 1)]
+    part = sum(one.requests[1] for one in found.searches) / sum(one.requests[0] for one in found.searches)
+    return f"""## One set of runs, two SLOs
+
+A search of "{found.service}" for {", ".join(found.first)}, and then for {", ".join(found.second)}, which begins with
+the runs of the first ({len(found.searches)} seeds):
+
+| SLO | rate, median | runs, median (least to most) |
+|---|---|---|
+| first | {_middle(rates[0]):.3g} req/s | {_runs(first)} |
+| second, besides | {_middle(rates[1]):.3g} req/s | {_runs(second)} |
+
+The second sent {part:.0%} of the requests that the first did."""
+
+
+_LIMITS = """## What this does not show
+
+The model has no preemption, no failing hardware, no drift from hour to hour, and its lengths are all equal. A range
+says how much another search of the same deployment, at the same time, may differ. How much a redeployment differs only
+repeated runs tell."""
+
+
+def _table(studies: Sequence[Capacity]) -> str:
+    headings = ("service", "SLO", "window", "truth, req/s", "off (mean)", "ranges that hold it")
+    headings = (*headings, "runs, requests (median)", "the grid's", "part of the grid")
+    lines = ["| " + " | ".join(headings) + " |", "|---" * len(headings) + "|"]
+    for found in studies:
+        errors = found.errors
+        cells = (
+            found.service,
+            ", ".join(found.slo),
+            f"≥ {found.window:,}",
+            f"{found.truth.rate:.2f}",
+            f"{min(errors):+.1%} to {max(errors):+.1%} ({sum(errors) / len(errors):+.1%})",
+            f"{found.covered} of {len(found.searches)}",
+            f"{_middle(search.runs for search in found.searches):.0f}, "
+            f"{_middle(search.requests for search in found.searches):,.0f}",
+            f"{found.grid_runs}, {found.grid_requests:,}",
+            f"{sum(found.parts) / len(found.parts):.0%}, ≤ {max(found.parts):.0%}; "
+            f"{sum(part <= PART_OF_GRID for part in found.parts)} of {len(found.parts)}",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _bars(bars: Iterable[tuple[str, bool]]) -> str:
+    return "Asked for: " + "; ".join(f"{bar}: **{'met' if met else 'missed'}**" for bar, met in bars) + "."
+
+
+def _estimates(pair: Comparisons) -> list[float]:
+    return [item.estimate for item in pair.ratios if item.estimate is not None]
+
+
+def _range(values: Sequence[float], form: str) -> str:
+    return f"{form.format(min(values))} to {form.format(max(values))}" if values else "none"
+
+
+def _runs(ordered: Sequence[int]) -> str:
+    return f"{_middle(ordered):.0f} ({ordered[0]} to {ordered[-1]})"
+
+
+def _middle(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]

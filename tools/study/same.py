@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 from pydantic import BaseModel
 
-from benchmarks.boundary import Boundary
-from benchmarks.explore import explore
-from benchmarks.measured import Measured
 from benchmarks.ratio import Ratio, ratio
 from tools.simulated_server.model import Speed
-from tools.study.services import FIRST_E2E_S, LEAST, LIMITS, MOST, Service, measure_on
-from tools.study.truth import true_rate
+from tools.study.capacity import Search
+from tools.study.services import Service
 
 
 class Comparisons(BaseModel):
-    """Comparisons of two services, each with searches of its own on both. `truth` is the true ratio of their rates."""
+    """Comparisons of two services, each with a search of its own on both. `truth` is the true ratio of their rates."""
 
     base: str
     candidate: str
@@ -30,10 +26,15 @@ class Comparisons(BaseModel):
         return sum(item.verdict == verdict for item in self.ratios)
 
 
-def study(base: Service, candidate: Service, truth: float, seeds: Sequence[int]) -> Comparisons:
-    """Compare `candidate` with `base` once for each seed."""
-    with ProcessPoolExecutor() as pool:
-        ratios = list(pool.map(_compare, [base] * len(seeds), [candidate] * len(seeds), seeds))
+def compare(
+    base: Service, candidate: Service, truth: float, searches: tuple[Sequence[Search], Sequence[Search]]
+) -> Comparisons:
+    """Compare searches of both services, pair by pair.
+
+    They must have no seed in common: searches that share their luck would find no difference for the wrong reason.
+    """
+    assert not {one.seed for one in searches[0]} & {other.seed for other in searches[1]}  # noqa: S101
+    ratios = [ratio(one.boundary, other.boundary) for one, other in zip(*searches, strict=True)]
     return Comparisons(base=base.name, candidate=candidate.name, truth=truth, ratios=ratios)
 
 
@@ -48,20 +49,3 @@ def faster(service: Service, factor: float) -> Service:
     )
     arrangement = replace(service.arrangement, speed=quick)
     return replace(service, name=f"{service.name}, {factor:g} times as fast", arrangement=arrangement)
-
-
-def true_ratio(base: Service, candidate: Service) -> float:
-    """The true ratio of the two rates."""
-    rates = [true_rate(side, side.slo, LIMITS.lowest, LIMITS.highest) for side in (base, candidate)]
-    return rates[1] / rates[0]
-
-
-def _compare(base: Service, candidate: Service, seed: int) -> Ratio:
-    # No seed twice: searches that share their luck would find no difference for the wrong reason.
-    return ratio(_boundary(base, 2 * seed), _boundary(candidate, 2 * seed + 1))
-
-
-def _boundary(service: Service, seed: int) -> Boundary:
-    runs: list[Measured] = []
-    measure = measure_on(service, seed)
-    return explore({"slo": service.slo}, LIMITS, measure, FIRST_E2E_S, LEAST, MOST, runs)["slo"].rate

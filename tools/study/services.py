@@ -37,7 +37,7 @@ class Service:
 # What the searches of the studies know beforehand: a decade of rates, and that one request takes some seconds.
 LIMITS = Limits(lowest=2, highest=20)
 FIRST_E2E_S = 3.0
-LEAST, MOST = Length(warmup=0, measured=1000), MOST_REQUESTS
+LEAST, MOST = Length(warmup=0, measured=2000), MOST_REQUESTS
 
 TPOT = Slo(metric="tpot", statistic="p90", bound=25, unit="ms")
 TTFT = Slo(metric="ttft", statistic="p90", bound=3, unit="s")
