@@ -68,7 +68,7 @@ def test_it_runs_on_a_cpu_node_without_rights() -> None:
 
 
 def test_the_longest_scenario_ends_before_its_deadline() -> None:
-    """At 0.25 req/s 2000 requests and 1000 of warm-up take 3.3 h, and each rate may end with a whole timeout."""
+    """At 0.25 req/s 1,000 requests and 500 of warm-up take 1.7 h, and each rate may end with a whole timeout."""
     scenario = find_scenario("qwen-16k-4k")
     assert scenario.search is not None
     a_rate = 1.5 * scenario.max_requests / scenario.search.lowest + scenario.request_timeout_s
