@@ -75,7 +75,7 @@ def build_command(
     """
     with prompts.open("rb") as file:
         requests = sum(1 for _ in file)
-    workers = _workers()
+    workers = worker_count()
     argv = [
         *(executable, "profile"),
         *("--model-names", target.model),
@@ -107,7 +107,7 @@ def _arrivals(scenario: Scenario, rate: float) -> list[str]:
     return ["--request-rate", f"{rate:g}", "--arrival-pattern", "poisson", "--no-fixed-schedule"]
 
 
-def _workers() -> int:
+def worker_count() -> int:
     """AIPerf workers: half the cores, at most 8, so that the load generator does not take all of a small machine."""
     return max(1, min(8, (os.cpu_count() or 1) // 2))
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import preflight, run_directory
+from benchmarks.client_ceiling import demand
 from benchmarks.client_watch import CLIENT, SAMPLES, ClientSample, ClientWatch
 from benchmarks.course import Step, next_step
 from benchmarks.engine_time import engine_seconds
@@ -20,7 +21,7 @@ from benchmarks.evidence import WATCHED, all_counted, prove_kv
 from benchmarks.highest_rate import write_answers
 from benchmarks.image_content import image_content
 from benchmarks.kept_files import file_sizes
-from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf
+from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf, worker_count
 from benchmarks.measured import read_measured, read_rate
 from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
 from benchmarks.nic_counters import NicBytes, increase, read_nics
@@ -106,6 +107,9 @@ def _measure(
     say(f"planning {due} requests")
     workload = build_workload(run.scenario, rate, due, seed, run.target.block_size)
     run_directory.write_atomically(folder / run_directory.WORKLOAD, workload.model_dump_json())
+    asked = demand(rate, [(planned.isl, planned.osl) for planned in workload.requests], worker_count())
+    if asked.near:  # in every line from here on: a single one may be gone before anybody reads it
+        say = partial(_prefixed, say, f"near what this client can offer, {asked}: ")
     write_prompts(prompts, workload, words, seed)
     command = build_command(aiperf, run.target, run.scenario, rate, seed, output, prompts)
     written = {"argv": command.argv, "environment": command.environment, "removed": command.removed}
@@ -133,6 +137,7 @@ def _measure(
         hit_rate=measured_hit_rate(delta, run.target.deployment.kind),
         engine_s=engine_seconds(delta, len(requests)),
         client=watched,
+        demand=asked,
     )
     files = file_sizes(folder)
     return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=check_rate(seen), files=files)

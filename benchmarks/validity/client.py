@@ -40,6 +40,18 @@ def late(seen: Seen) -> Verdict | None:
     return fault(sentence, **evidence) if lag > LATE_FAULT * ttft else note(sentence, **evidence)
 
 
+@kind("client-ceiling")
+def ceiling(seen: Seen) -> Verdict | None:
+    """The load comes near what the load generator can offer, by its rate and lengths and what AIPerf was measured to
+    take for such requests: over half of its workers' cores. Said before anything is sent, and a note afterwards."""
+    if seen.demand is None:
+        return None
+    evidence = {"cores": seen.demand.cores, "workers": seen.demand.workers, "cpu_ms": seen.demand.cpu_ms}
+    if seen.demand.near:
+        return note(f"near what the load generator can offer: {seen.demand}", **evidence)
+    return ok(f"the load generator has room: {seen.demand}", **evidence)
+
+
 @kind("client-cpu")
 def cpu(seen: Seen) -> Verdict | None:
     """A process of the load generator used a whole core while it sent, or waited for one: it, and not the service, may

@@ -40,6 +40,7 @@ OF_RATE: tuple[Kind[Seen], ...] = (
     stream.delivery,
     stream.batching,
     client.late,
+    client.ceiling,
     client.cpu,
     client.clock_steps,
     cache.prompts,

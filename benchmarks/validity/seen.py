@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from benchmarks.client_ceiling import Demand
 from benchmarks.client_watch import ClientSample
 from benchmarks.evidence import KvProof
 from benchmarks.priming import Priming
@@ -24,7 +25,7 @@ class Seen:
     as the scenario says. alike: prompts that go on like another one. planned_hit_rate: least and greatest
     share of the prompt tokens that the workload can find in prefix caches; None: the scenario's. hit_rate: the share
     that the engines found there. engine_s: mean seconds that a request spent in engines, at most. client: how the load
-    generator fared.
+    generator fared. demand: what it was expected to take.
     """
 
     scenario: Scenario
@@ -38,6 +39,7 @@ class Seen:
     hit_rate: float | None = None
     engine_s: float | None = None
     client: Sequence[ClientSample] | None = None
+    demand: Demand | None = None
 
     @cached_property
     def warmup(self) -> Sequence[Request]:

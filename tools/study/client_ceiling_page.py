@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.client_ceiling import ANSWER_MS, NEAR, PROMPT_MS, REQUEST_MS
+
 _HEADINGS = (
     "offered req/s",
     "sent req/s",
@@ -23,7 +25,7 @@ def write(data: Mapping[str, Any]) -> str:
     parts = [_opening(conditions), _summary(data["shapes"])]
     for shape in data["shapes"]:
         parts.append(f"## {shape['isl']:,} tokens in, {shape['osl']} out\n\n" + _table(shape["rows"]))
-    return "\n\n".join([*parts, _meaning(conditions)]) + "\n"
+    return "\n\n".join([*parts, _meaning(conditions), _warning()]) + "\n"
 
 
 def ceiling(rows: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
@@ -101,6 +103,19 @@ def _meaning(conditions: Mapping[str, Any]) -> str:
 * **others' cores**: what everything else on the machine took meanwhile, on average.
 * **keeps up**: p90 lateness of at most {conditions["late_ms"]:g} ms, at least 95 % of the rate (less three standard
   errors of as many Poisson arrivals), and no request failed."""
+
+
+def _warning() -> str:
+    return f"""## The benchmark's warning
+
+Before it sends a rate, the benchmark works out what the load will take: {REQUEST_MS:g} ms of CPU for a request,
+{PROMPT_MS:g} ms for each 1,000 tokens of its prompt and {ANSWER_MS:g} ms for each 100 of its answer, from the tables
+above ([constants](../../benchmarks/client_ceiling.py)). AIPerf has a worker for every two cores of the machine, at most
+8 of them, and a worker can use one core. Where the load takes more than {100 * NEAR:.0f} % of the workers' cores, every
+line of progress says so, and the rate keeps the note `client-ceiling`. Measure from a machine with more cores then.
+
+The warning knows nothing of other work on the machine, which can make a client late at far lower rates. What really
+happened, `client-late` and `client-cpu` say ([all findings](../reference/validity.md))."""
 
 
 def _rate(value: float | None) -> str:

@@ -13,6 +13,7 @@ from stand_in_data import aggregated, scenario_data, target_data
 from stand_in_nics import carried
 
 from benchmarks import causes
+from benchmarks.client_ceiling import demand
 from benchmarks.evidence import KvProof
 from benchmarks.priming import Priming
 from benchmarks.prompt_tokens import PromptTokens
@@ -135,6 +136,7 @@ RATE: dict[str, Provoked] = {
     "delivery": Provoked(lambda: replace(edited(slower(lambda _: 6.0)), engine_s=0.6)),
     "stream-batching": Provoked(lambda: edited(lambda _, r: replace(r, gaps_ms=(0.0, 0.0, 0.0, 120.0) * 3)), "note"),
     "client-late": Provoked(lambda: edited(lambda _, r: replace(r, due_s=r.sent_s - 0.3))),
+    "client-ceiling": Provoked(lambda: replace(clean(), demand=demand(100.0, [(512, 16)], workers=1)), "note"),
     "client-cpu": Provoked(busy_client),
     "clock-steps": Provoked(stepped_clock),
     "prompts": Provoked(lambda: edited(lambda number, r: replace(r, prompt_id=f"prompt-{number % 500}"))),

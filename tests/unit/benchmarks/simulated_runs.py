@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from stand_in_data import request, scenario_data, target_data
 
+from benchmarks.client_ceiling import demand
 from benchmarks.client_watch import ClientSample
 from benchmarks.evidence import KvProof
 from benchmarks.records import Request
@@ -94,6 +95,7 @@ def seen(asked: Scenario, rate: float, requests: Sequence[Request], seed: int = 
         hit_rate=0.0,
         engine_s=1.1 * sum(times) / len(times),
         client=samples(requests, seed),
+        demand=demand(rate, [(PROMPT, ANSWER)], workers=1),
     )
 
 

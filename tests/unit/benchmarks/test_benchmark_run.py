@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,24 @@ def test_nic_counters_that_cannot_be_read_cost_no_rate(service: StandIn, tmp_pat
     unasked = runner._nics(Target.model_validate(target_data(service.url)), tmp_path / "nics-before")
     assert runner._nic_bytes(unasked, unasked) is None
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("rate", "warned"), [(1.0, False), (5000.0, True)])
+def test_a_rate_near_the_clients_ceiling_is_told_before_it_is_sent(
+    service: StandIn, run: RunDirectory, monkeypatch: pytest.MonkeyPatch, rate: float, warned: bool
+) -> None:
+    """5,000 req/s are more than eight workers can do with any lengths."""
+    said: list[str] = []
+
+    def begin(argv: object, environment: object, log: object, tick: Callable[[float], None], look: object) -> int:
+        tick(0.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_in_group", begin)
+    short = run.scenario.with_rates([rate]).model_copy(update={"window_s": 0.01, "warmup_s": 0.01})
+    chosen = RunDirectory(run.path, run.info, run.target, short)
+    quick = Settling(quiet_s=0.1, confirm_s=0.1, limit_s=3, poll_s=0.05)
+    with pytest.raises(KeyboardInterrupt):
+        runner.execute(chosen, "aiperf", said.append, quick)
+    assert "starting AIPerf" in said[-1]
+    assert ("near what this client can offer" in said[-1]) == warned

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.client_ceiling import demand
 from tools.study.client_ceiling import DATA, PAGE, Spent, cost, summarize
 from tools.study.client_ceiling_page import ceiling, cpu_per_request, write
 
@@ -68,3 +69,20 @@ def test_what_others_took_is_what_neither_client_nor_server_did() -> None:
 
 def test_the_page_is_the_datas() -> None:
     assert PAGE.read_text(encoding="utf-8") == write(json.loads(DATA.read_text(encoding="utf-8")))
+
+
+def test_the_benchmark_warns_by_what_was_measured() -> None:
+    """Its constants give what each measured shape took for a request, within a fifth."""
+    for shape in json.loads(DATA.read_text(encoding="utf-8"))["shapes"]:
+        measured = cpu_per_request(shape["rows"])
+        expected = demand(1, [(shape["isl"], shape["osl"])], workers=1).cpu_ms
+        assert expected == pytest.approx(measured, rel=0.2), (
+            f"{shape['isl']}/{shape['osl']}: benchmarks/client_ceiling.py"
+        )
+
+
+def test_near_is_half_of_the_workers() -> None:
+    few, many = (demand(60, [(8192, 1024), (8192, 0)], workers) for workers in (1, 8))
+    assert few.cores == many.cores > 0.5
+    assert few.near
+    assert not many.near
