@@ -15,7 +15,8 @@ from tools.toolchain.console import Stopwatch, say
 
 ITEM = "study"
 SEEDS = 20
-FASTER = 1.3
+# Every step so much faster serves about 1.3 times the rate: queues shorten as well.
+FASTER = 1.19
 # Windows that a reader may be tempted by.
 SHORTER = (300, 1000)
 SERVICES = (AGGREGATED, DISAGGREGATED)

@@ -72,9 +72,9 @@ class Capacity(BaseModel):
         return sum(bool(s.passes and s.fails and s.passes <= self.truth.rate <= s.fails) for s in self.searches)
 
     @property
-    def dearest(self) -> float:
-        """Requests of the search that sent most, as a part of the grid's."""
-        return max(s.requests for s in self.searches) / self.grid_requests
+    def parts(self) -> list[float]:
+        """Requests of each search, as a part of the grid's."""
+        return [s.requests / self.grid_requests for s in self.searches]
 
 
 def study(service: Service, truth: Truth, seeds: Sequence[int], window: int) -> Capacity:
