@@ -23,7 +23,7 @@ PD, AGGREGATED = Need("deepseek-5k-140-hit30", "1p1d"), Need("deepseek-5k-140-hi
 def measured(results: Path, need: Need, minute: int, model: str | None = None) -> RunDirectory:
     """A run with little load in it, so that it is simulated quickly; of another model where one is named."""
     scenario = find_scenario(need.scenario).model_copy(
-        update={"rates": [1.0, 3.0, 6.0], "search": None, "window_s": 60.0, "max_requests": 300}
+        update={"rates": [1.0, 3.0, 6.0], "search": None, "window_s": 60.0, "min_requests": 300, "max_requests": 300}
     )
     run = simulated_run(results, scenario, need.topology, datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minute))
     if model:

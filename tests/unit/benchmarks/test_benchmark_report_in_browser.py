@@ -61,7 +61,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     good = simulated_run(folder / "good", Scenario.model_validate(data), "1p1d", STARTED)
     short = Scenario.model_validate(data | {"warmup_s": 0.1, "min_requests": 10, "window_s": 1})
     faulty = simulated_run(folder / "faulty", short, "agg-2", STARTED)
-    fewer = {"rates": [1.0, 3.0, 6.0], "search": None, "window_s": 60.0, "max_requests": 300}
+    fewer = {"rates": [1.0, 3.0, 6.0], "search": None, "window_s": 60.0, "min_requests": 300, "max_requests": 300}
     deepseek = find_scenario("deepseek-5k-140-hit30").model_copy(update=fewer)
     simulated_run(folder / "figures", deepseek, "1p1d", STARTED)
     simulated_run(folder / "figures", deepseek, "agg-2", STARTED)
