@@ -126,7 +126,7 @@ study: tools ## Examine the search and the comparison on simulated services: pag
 
 screenshots: tools ## Photograph the report and the figures, of simulated runs, for docs/images
 	@$(TOOLCHAIN) ensure chromium >&2
-	.venv/bin/python -m tools.screenshots
+	.venv/bin/python -m tools.pictures.screenshots
 
 ##@ Test
 .PHONY: test compile-meanwhile lint types test-first test-fast test-unit test-engine test-simulated \
@@ -154,7 +154,7 @@ types: tools ## pyright
 
 test-unit: toolchain-benchmark ## No cluster, no engine
 	@$(TOOLCHAIN) ensure ucx chromium >&2
-	@PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf .venv/bin/python -m pytest tests/unit -n 2 --dist loadfile
+	@PD_MI325X_AIPERF=$$($(TOOLCHAIN) path benchmark)/bin/aiperf .venv/bin/python -m pytest tests/unit -n 2 --dist loadfile --no-loadscope-reorder
 
 # tests/runtime is one long file: it comes first, so that the other process has the rest meanwhile.
 test-engine: toolchain-base ## The real Pulumi engine, from the shell; what Ray and vLLM make of every rendered config

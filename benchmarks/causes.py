@@ -94,7 +94,7 @@ def computed_unknown(tokens: PromptTokens) -> Cause | None:
         return None
     sentence = (
         "how many prompt tokens decode computed itself is not known: an engine that received KV exports no "
-        f"{PROMPT_TOKENS} or no {CACHED_TOKENS}, or more of the second"
+        f"{PROMPT_TOKENS}, or more {CACHED_TOKENS}"
     )
     return Cause(id="kv-computed-unknown", name="decode's own tokens unknown", sentence=sentence)
 

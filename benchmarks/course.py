@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.explore import expected, next_of
+from benchmarks.joint_search import expected, next_of
 from benchmarks.measured import Measured
 from benchmarks.run_length import Length, plan_length
 from benchmarks.scenario import Scenario

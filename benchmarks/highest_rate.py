@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from benchmarks.errors import BenchmarkError, first_problem
-from benchmarks.explore import answers_of, conclude
+from benchmarks.joint_search import answers_of, conclude
 from benchmarks.measured import Measured
 from benchmarks.run_directory import ANSWERS, RunDirectory, write_atomically
 from benchmarks.scenario import Scenario

@@ -24,8 +24,8 @@ class PromptTokens(BaseModel):
     """Prompt tokens of one rate by their source.
 
     received, cached, computed: those of decode, from prefill, from its own prefix cache, and computed by itself (None
-    when no engine received any, as nothing tells decode from prefill then, and when an engine that did lacks one of the
-    two counters or has more cached tokens than tokens). computed_by_all: of every engine together. prefill: replica id
+    when no engine received any, as nothing tells decode from prefill then, and when an engine that did has no prompt
+    tokens or more cached ones). computed_by_all: of every engine together. prefill: replica id
     to the prompt tokens it had. prefill_nodes: addresses of the nodes of those replicas.
     """
 
@@ -57,7 +57,8 @@ def prompt_tokens(delta: Counters) -> PromptTokens:
 
 
 def _computed(decode: Sequence[Labels], prompt: Mapping[Labels, float], cached: Mapping[Labels, float]) -> int | None:
-    """What decode computed itself. An engine that received KV has had prompt tokens, and cached ones: a series that is
-    not there is lost, and 0 in its place would be the best of all answers."""
-    each = [prompt[engine] - cached[engine] for engine in decode if engine in prompt and engine in cached]
+    """What decode computed itself. An engine that received KV has had prompt tokens: a series of them that is not there
+    is lost, and 0 in its place would be the best of all answers. Ray exports a counter from its first increment other
+    than 0 on, so an engine without cached tokens has computed them all."""
+    each = [prompt[engine] - cached.get(engine, 0) for engine in decode if engine in prompt]
     return round(sum(each)) if len(each) == len(decode) and min(each) >= 0 else None

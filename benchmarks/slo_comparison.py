@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
 
-from benchmarks.explore import conclude
 from benchmarks.highest_rate import HighestRate, highest_rate
+from benchmarks.joint_search import conclude
 from benchmarks.measured import Measured
 from benchmarks.ratio import Ratio, ratio
 from benchmarks.slo import Slo

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from serving.versions import platform_versions
+from tests.engine.campaigns import Cluster, User
 from tests.engine.stand_in_dashboard import TOKEN, Dashboard
 from tests.shell import Shell
 
@@ -28,3 +29,15 @@ def remote(shell: Shell, dashboard: Dashboard, tmp_path: Path) -> Shell:
     shell.write_stack("remote", topology="1p1d", ray=ray, **base)
     assert shell.run("pulumi stack select --create remote").ok
     return shell
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def user(shell: Shell, cluster: Cluster, tmp_path: Path) -> User:
+    return User(shell, cluster, tmp_path / "token")

@@ -27,6 +27,9 @@ from tools.simulated_server.replica import Replica, Role, new_name
 # and decode computes the prompt; `expired`: it arrives, but prefill has given the blocks away before it heard so.
 KvFate = Literal["moved", "not moved", "recomputed", "failed", "expired"]
 
+# The node of all decode engines: where the server answers, and so its stand-in of a node-exporter is asked.
+_EXPORTER = "127.0.0.1"
+
 
 @dataclass(frozen=True)
 class Work:
@@ -82,8 +85,7 @@ class Deployment:
         self._requests: dict[int, _Request] = {}
         role: Role = "decode" if arrangement.disaggregated else "aggregated"
         self._prefill = [self._start("prefill", f"10.0.0.{number + 1}") for number in range(arrangement.prefill)]
-        first = arrangement.prefill + 1
-        self._decode = [self._start(role, f"10.0.0.{first + number}") for number in range(arrangement.decode)]
+        self._decode = [self._start(role, _EXPORTER) for _ in range(arrangement.decode)]
 
     @property
     def replicas(self) -> list[Replica]:

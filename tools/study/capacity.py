@@ -10,10 +10,10 @@ from itertools import repeat
 from pydantic import BaseModel
 
 from benchmarks.boundary import Boundary
-from benchmarks.explore import explore
 from benchmarks.measured import Measured
 from benchmarks.run_length import Length, plan_length
 from benchmarks.steady_state import queue_memory
+from tools.study.searching import explore
 from tools.study.services import FIRST_E2E_S, LIMITS, MOST, Service, measure_on, simulate
 from tools.study.truth import Truth
 

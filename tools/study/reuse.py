@@ -9,10 +9,10 @@ from itertools import repeat
 
 from pydantic import BaseModel
 
-from benchmarks.explore import explore
 from benchmarks.measured import Measured
 from benchmarks.run_length import Length
 from benchmarks.slo import Slo
+from tools.study.searching import explore
 from tools.study.services import FIRST_E2E_S, LIMITS, MOST, Service, measure_on
 
 

@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.explore import Measure
 from benchmarks.records import Request
 from benchmarks.run_length import Length
 from benchmarks.scenario import MOST_REQUESTS
@@ -19,6 +18,7 @@ from benchmarks.search import Limits
 from benchmarks.slo import Slo
 from tools.simulated_server.model import Arrangement, Speed
 from tools.simulated_server.virtual import Answer, play, poisson
+from tools.study.searching import Measure
 
 SPEED = Speed(base=0.008, per_sequence=0.0001, per_prompt_token=0.00001, noise=0.03)
 

@@ -17,7 +17,7 @@ from benchmarks.__main__ import main
 from benchmarks.compared_side import find_side
 from benchmarks.run_directory import RunDirectory
 from benchmarks.scenario import Scenario
-from tools.simulated_runs import simulated_run
+from tools.pictures.simulated_runs import simulated_run
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SLO = [{"metric": "ttft", "statistic": "p90", "bound": 1500, "unit": "ms"}]

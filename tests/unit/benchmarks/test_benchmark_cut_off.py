@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -21,8 +20,7 @@ from tools.toolchain.errors import ToolchainError
 
 ROOT = Path(__file__).parents[3]
 # Ten seconds are enough to be cut off in; requests give up soon after.
-BODY = scenario_data(rates=[15, 16], osl=8, min_requests=60, max_requests=60, window_s=2, request_timeout_s=6)
-SECOND_RATE = "results/*/*/rates/16/aiperf/profile_export.jsonl"
+BODY = scenario_data(rates=[15, 16, 17], osl=8, min_requests=60, max_requests=60, window_s=2, request_timeout_s=6)
 
 # The command line, which waits three seconds and not two minutes for counters that do not come any more.
 IMPATIENT = """
@@ -77,21 +75,24 @@ def benchmark(network: Namespace, folder: Path, aiperf: str, *options: str) -> s
     )
 
 
-def cut_off(
-    network: Namespace, folder: Path, aiperf: str, cut: Callable[[], object]
-) -> subprocess.CompletedProcess[str]:
-    """Begin a run, and cut it off once requests of its second rate have been answered."""
-    body = dict(BODY)
-    (folder / "scenarios.yaml").write_text(yaml.safe_dump({body.pop("name"): body}), encoding="utf-8")
-    process = benchmark(network, folder, aiperf)
+def cut_off(process: subprocess.Popen[str], folder: Path, rate: int, cut: Callable[[], object]) -> str:
+    """Cut a run off once requests of `rate` have been answered; what it then says, which is one line."""
     deadline = time.monotonic() + 240
-    while not any(file.stat().st_size for file in folder.glob(SECOND_RATE)):
+    while not any(file.stat().st_size for file in folder.glob(f"results/*/*/rates/{rate}/aiperf/profile_export.jsonl")):
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, "the second rate never began"
+        assert time.monotonic() < deadline, f"{rate} req/s never began"
         time.sleep(0.05)
     cut()
     out, err = process.communicate(timeout=300)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    assert process.returncode == 1, out
+    assert len(err.splitlines()) == 1, err
+    return err
+
+
+def kept(folder: Path) -> dict[float, bytes]:
+    """The results of the finished rates, byte for byte."""
+    run = only_run(folder)
+    return {result.rate: (run.rate_folder(result.rate) / "summary.json").read_bytes() for result in run.results()}
 
 
 def only_run(folder: Path) -> RunDirectory:
@@ -99,46 +100,38 @@ def only_run(folder: Path) -> RunDirectory:
     return open_run(path)
 
 
-def check_what_is_left(folder: Path, ended: subprocess.CompletedProcess[str]) -> bytes:
-    """It failed with one line that says how to go on; the first rate is kept, byte for byte until a rerun ends."""
-    assert ended.returncode == 1, ended.stdout
-    assert len(ended.stderr.splitlines()) == 1, ended.stderr
-    assert "(1 of 2 rates kept; --resume goes on)" in ended.stderr
-    run = only_run(folder)
-    assert [result.rate for result in run.results()] == [15]
-    assert not run.complete
-    return (run.rate_folder(15) / "summary.json").read_bytes()
+def test_a_service_that_is_killed_and_a_network_that_goes(network: Namespace, aiperf: str, tmp_path: Path) -> None:
+    """One run, cut off in its second rate by the one and in its third by the other, and gone on with each time."""
+    body = dict(BODY)
+    (tmp_path / "scenarios.yaml").write_text(yaml.safe_dump({body.pop("name"): body}), encoding="utf-8")
 
-
-def check_rerun(network: Namespace, folder: Path, aiperf: str, kept: bytes) -> None:
-    again = benchmark(network, folder, aiperf, "--resume")
-    out, err = again.communicate(timeout=300)
-    run = only_run(folder)
-    assert run.complete, out + err
-    assert (run.rate_folder(15) / "summary.json").read_bytes() == kept
-    assert [result.rate for result in run.results()] == [15, 16]
-    assert run.results()[1].summary.good == run.results()[1].summary.measured
-    # The point that broke is kept beside the one that replaced it, and marked by its name.
-    broken = run.path / "rates" / "16.interrupted-1"
-    assert (broken / "aiperf" / "profile_export.jsonl").stat().st_size > 0
-    assert not (broken / "summary.json").exists()
-    assert json.loads((run.path / "answers.json").read_text(encoding="utf-8"))
-
-
-def test_a_service_that_is_killed(network: Namespace, aiperf: str, tmp_path: Path) -> None:
-    with served(network, tmp_path) as server:
-        ended = cut_off(network, tmp_path, aiperf, server.kill)
-    kept = check_what_is_left(tmp_path, ended)
-    with served(network, tmp_path):
-        check_rerun(network, tmp_path, aiperf, kept)
-
-
-def test_a_network_that_goes(network: Namespace, aiperf: str, tmp_path: Path) -> None:
     def link(state: str) -> None:
         subprocess.run(network.enter(["ip", "link", "set", "lo", state]), check=True)
 
+    with served(network, tmp_path) as server:
+        said = cut_off(benchmark(network, tmp_path, aiperf), tmp_path, 16, server.kill)
+    assert "(1 of 3 rates kept; --resume goes on)" in said
+    first = kept(tmp_path)
+    assert first.keys() == {15}
+
     with served(network, tmp_path):
-        ended = cut_off(network, tmp_path, aiperf, lambda: link("down"))
-        kept = check_what_is_left(tmp_path, ended)
+        said = cut_off(benchmark(network, tmp_path, aiperf, "--resume"), tmp_path, 17, lambda: link("down"))
+        assert "(2 of 3 rates kept; --resume goes on)" in said
+        second = kept(tmp_path)
+        assert second.keys() == {15, 16}
+        assert not only_run(tmp_path).complete
         link("up")
-        check_rerun(network, tmp_path, aiperf, kept)
+        out, err = benchmark(network, tmp_path, aiperf, "--resume").communicate(timeout=300)
+
+    run = only_run(tmp_path)
+    assert run.complete, out + err
+    assert [result.rate for result in run.results()] == [15, 16, 17]
+    assert first.items() <= second.items() <= kept(tmp_path).items()
+    for result in run.results():
+        assert result.summary.good == result.summary.measured
+        assert result.kv.verdict == "proven", result.kv.reasons
+    # The points that broke are kept beside those that replaced them, and marked by their names.
+    for rate in (16, 17):
+        broken = run.path / "rates" / f"{rate}.interrupted-1"
+        assert (broken / "aiperf" / "profile_export.jsonl").stat().st_size > 0
+        assert not (broken / "summary.json").exists()

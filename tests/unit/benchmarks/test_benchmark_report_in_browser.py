@@ -17,7 +17,7 @@ from benchmarks.figures.draw import draw_figures
 from benchmarks.report import write_report
 from benchmarks.scenario import Scenario, find_scenario
 from tools.browser import Browser, BrowserError, Page, browser
-from tools.simulated_runs import simulated_run
+from tools.pictures.simulated_runs import simulated_run
 from tools.toolchain import chromium
 from tools.toolchain.errors import ToolchainError
 

@@ -14,7 +14,7 @@ from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory
 from benchmarks.run_summary import schema
 from benchmarks.scenario import Scenario
-from tools.simulated_runs import simulated_run
+from tools.pictures.simulated_runs import simulated_run
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / "summary.schema.json"
 

@@ -12,12 +12,19 @@ from serving.stack import Stack
 from serving.stack_files import load_stack, stack_names
 from serving.topology import Role
 
+
+def _comparable(stack: Stack) -> tuple[object, ...]:
+    """Stacks that have the prefix cache on are there for scenarios of their own."""
+    role: Role = "prefill" if stack.topology_.disaggregated else "aggregated"
+    return stack.model, stack.platform, llm_config(stack, role)["engine_kwargs"]["enable_prefix_caching"]
+
+
 LOADED = {name: load_stack(name) for name in stack_names()}
 PAIRS = [
     (pd, aggregated)
     for pd, a in LOADED.items()
     for aggregated, b in LOADED.items()
-    if a.topology_.disaggregated and not b.topology_.disaggregated and (a.model, a.platform) == (b.model, b.platform)
+    if a.topology_.disaggregated and not b.topology_.disaggregated and _comparable(a) == _comparable(b)
 ]
 QWEN: dict[str, Any] = {
     "model": "qwen3-235b-a22b-fp8",

@@ -13,7 +13,7 @@ from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory
 from benchmarks.scenario import Scenario, Search, find_scenario
 from tools.browser import Browser, BrowserError, browser
-from tools.simulated_runs import over_the_range, simulated_run
+from tools.pictures.simulated_runs import over_the_range, simulated_run
 from tools.toolchain import chromium
 from tools.toolchain.errors import ToolchainError
 from tools.toolchain.versions import ROOT

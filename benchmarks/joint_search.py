@@ -1,9 +1,9 @@
-"""The search for the highest rate under each SLO of a scenario: one set of runs, measured by whoever is asked to."""
+"""The highest rate under an SLO of several bounds, each of which has a boundary of its own in the same runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,14 +11,9 @@ import numpy as np
 from benchmarks.boundary import NEAR, Boundary, Run, crude_boundary, find_boundary
 from benchmarks.measured import Measured
 from benchmarks.observation import observe
-from benchmarks.records import Request
-from benchmarks.run_length import Length, plan_length
 from benchmarks.search import Limits, Plan, next_rate
 from benchmarks.slo import Slo
-from benchmarks.steady_state import find_settled, queue_memory
-
-# Sends so many requests at a rate and returns the records of all, in the order of sending.
-Measure = Callable[[float, Length], Sequence[Request]]
+from benchmarks.steady_state import queue_memory
 
 
 @dataclass(frozen=True)
@@ -28,30 +23,6 @@ class Found:
     bounds: Mapping[str, Boundary]
     rate: Boundary
     reason: str
-
-
-def explore(
-    slos: Mapping[str, Sequence[Slo]],
-    limits: Limits,
-    measure: Measure,
-    first_e2e_s: float,
-    least: Length,
-    most: int,
-    runs: list[Measured],
-) -> dict[str, Found]:
-    """Search each SLO in turn, until its rate is known. `runs` are those made before; new ones are added to it.
-
-    `first_e2e_s`: what one request is thought to take on a quiet service, in seconds. `least`, `most`: plan_length's.
-    """
-    found: dict[str, Found] = {}
-    for name, bounds in slos.items():
-        while (plan := next_of(bounds, runs, limits)).rate is not None:
-            length = plan_length(plan.rate, *expected(plan.rate, runs, first_e2e_s), least, most)
-            requests = measure(plan.rate, length)
-            begins = find_settled(requests, length.warmup).first
-            runs.append(Measured(plan.rate, requests[begins:], len(requests)))
-        found[name] = conclude(bounds, runs, plan.reason)
-    return found
 
 
 def next_of(bounds: Sequence[Slo], runs: Sequence[Measured], limits: Limits) -> Plan:
