@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from impatient import benchmarks
 from stand_in_data import scenario_data
 
 from benchmarks.run_directory import RunDirectory, open_run
@@ -21,15 +22,6 @@ from tools.toolchain.errors import ToolchainError
 ROOT = Path(__file__).parents[3]
 # Ten seconds are enough to be cut off in; requests give up soon after.
 BODY = scenario_data(rates=[15, 16, 17], osl=8, min_requests=60, max_requests=60, window_s=2, request_timeout_s=6)
-
-# The command line, which waits three seconds and not two minutes for counters that do not come any more.
-IMPATIENT = """
-from functools import partial
-from benchmarks import __main__, run
-from benchmarks.metrics import Settling
-run.execute = partial(run.execute, settling=Settling(quiet_s=0.3, limit_s=3))
-__main__.main()
-"""
 
 
 @pytest.fixture
@@ -63,7 +55,7 @@ def served(network: Namespace, folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def benchmark(network: Namespace, folder: Path, aiperf: str, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", IMPATIENT, "run", str(folder / "target.json"), "--aiperf", aiperf]
+    command = [*benchmarks(0.3, 3), "run", str(folder / "target.json"), "--aiperf", aiperf]
     command += ["--results", str(folder / "results"), "--scenarios", str(folder / "scenarios.yaml"), *options]
     return subprocess.Popen(
         network.enter([*command, "--scenario", "quick"]),

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 import yaml
+from impatient import benchmarks
 from stand_in_data import scenario_data, target_data
 from stand_in_server import Behaviour, standing_in
 
@@ -58,7 +58,7 @@ def story(aiperf: str, tokenizer_folder: Path, tmp_path_factory: pytest.TempPath
     with standing_in(Behaviour(publish_delay_s=1.0)) as service:
         target = target_data(service.url, tokenizer=str(tokenizer_folder))
         (folder / "target.json").write_text(json.dumps(target), encoding="utf-8")
-        command = [sys.executable, "-m", "benchmarks", "run", str(folder / "target.json"), "--aiperf", aiperf]
+        command = [*benchmarks(2, 20), "run", str(folder / "target.json"), "--aiperf", aiperf]
         command += ["--results", str(folder / "results"), "--scenarios", str(folder / "scenarios.yaml")]
         first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         _wait_for(first, folder, "results/stand-in/*/rates/16/aiperf/profile_export.jsonl")
