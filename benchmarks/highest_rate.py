@@ -79,7 +79,7 @@ _ANSWERS = TypeAdapter(list[SloAnswer])
 
 def highest_rate(bounds: Sequence[Slo], measured: Sequence[Measured]) -> HighestRate:
     """The highest rate under one SLO."""
-    found = conclude(bounds, measured, "").rate
+    found = conclude(bounds, measured)
     answers = [answers_of(bound, measured) for bound in bounds]
     met = [all(each[index].passes for each in answers) for index in range(len(measured))]
     rates = [run.rate for run in measured]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,30 +16,20 @@ from benchmarks.slo import Slo
 from benchmarks.steady_state import queue_memory
 
 
-@dataclass(frozen=True)
-class Found:
-    """The highest rate under one SLO: every bound's own boundary, and the lowest of them. `reason`: why it ended."""
-
-    bounds: Mapping[str, Boundary]
-    rate: Boundary
-    reason: str
-
-
 def next_of(bounds: Sequence[Slo], runs: Sequence[Measured], limits: Limits) -> Plan:
     """The next rate for an SLO: that of the bound that is met up to the lowest rate."""
     answers = {str(slo): answers_of(slo, runs) for slo in bounds}
     return next_rate(min(answers.values(), key=_where), limits)
 
 
-def conclude(bounds: Sequence[Slo], runs: Sequence[Measured], reason: str) -> Found:
+def conclude(bounds: Sequence[Slo], runs: Sequence[Measured]) -> Boundary:
     """The highest rate under an SLO, from all runs."""
     answers = {str(slo): answers_of(slo, runs) for slo in bounds}
     each = {name: find_boundary(values) for name, values in answers.items()}
     lowest = min(each, key=lambda name: each[name].rate or _where(answers[name]))
     passes = [boundary.passes for boundary in each.values() if boundary.passes is not None]
     fails = [boundary.fails for boundary in each.values() if boundary.fails is not None]
-    both = replace(each[lowest], passes=min(passes, default=None), fails=min(fails, default=None))
-    return Found(each, both, reason)
+    return replace(each[lowest], passes=min(passes, default=None), fails=min(fails, default=None))
 
 
 def answers_of(slo: Slo, runs: Sequence[Measured]) -> list[Run]:

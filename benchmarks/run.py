@@ -117,9 +117,10 @@ def _measure(
     nics_before = _nics(run.target, folder / "nics-before")
     before = read_patiently(partial(scrape_target, run.target, folder / "metrics-before"), say, settling)
     watched = _load(command, folder, due, due / rate, say)
-    requests = read_records(output / RECORDS_FILE, workload)
+    warmup = max(step.length.warmup, workload.unsettled)
+    requests = _enough(read_records(output / RECORDS_FILE, workload), warmup, due, folder)
     delta = _counted(run.target, requests, before, folder, say, settling)
-    summary = summarize(run.scenario, rate, requests, max(step.length.warmup, workload.unsettled))
+    summary = summarize(run.scenario, rate, requests, warmup)
     proof = prove_kv(run.target, requests, delta)
     if proof.tokens:
         nics = _nic_bytes(nics_before, _nics(run.target, folder / "nics-after"))
@@ -141,6 +142,13 @@ def _measure(
     )
     files = file_sizes(folder)
     return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=check_rate(seen), files=files)
+
+
+def _enough(requests: list[Request], warmup: int, due: int, folder: Path) -> list[Request]:
+    """The same, if a window can be told from them. A few that are missing are a finding (`records`), not this."""
+    if len(requests) < warmup + 2:
+        raise BenchmarkError(f"AIPerf ended after {len(requests)} of {due} requests; see {folder / 'aiperf.log'}")
+    return requests
 
 
 def _planned_hit_rate(target: Target, workload: Workload) -> tuple[float, float]:

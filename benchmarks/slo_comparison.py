@@ -32,7 +32,7 @@ def compare_slos(
     """Compare two sides, each a name and all runs made on it, under every SLO."""
     found: list[SloComparison] = []
     for name, bounds in slos.items():
-        ours = [conclude(bounds, runs, "").rate for _, runs in (base, candidate)]
+        ours = [conclude(bounds, runs) for _, runs in (base, candidate)]
         ranges = [highest_rate(bounds, runs) for _, runs in (base, candidate)]
         how = _one_sided(*ranges) or ratio(*ours)
         words = [str(bound) for bound in bounds]

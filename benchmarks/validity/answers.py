@@ -78,9 +78,7 @@ def short(seen: Seen) -> Verdict | None:
 def input_length(seen: Seen) -> Verdict | None:
     """Prompts that the server counts longer or shorter than planned, by over 2 % (and 2 tokens). Another tokenizer, a
     truncated prompt or a chat template makes another workload."""
-    known = [
-        (r.prompt_tokens, planned) for r in seen.measured if r.prompt_tokens and (planned := seen.planned_prompt(r))
-    ]
+    known = [(r.prompt_tokens, planned) for r in seen.measured if r.prompt_tokens and (planned := r.planned_prompt)]
     if not known:
         return None
     off = [(got, planned) for got, planned in known if abs(got - planned) > max(LENGTH_TOKENS, LENGTH * planned)]
@@ -118,7 +116,7 @@ def _empty(request: Request) -> bool:
 
 
 def _short(seen: Seen, request: Request) -> bool:
-    return request.error is None and 0 < (request.output_tokens or 0) < seen.asked(request)
+    return request.error is None and 0 < (request.output_tokens or 0) < request.asked
 
 
 def _says(request: Request, words: tuple[str, ...]) -> bool:

@@ -54,7 +54,7 @@ class Seen:
     @cached_property
     def good(self) -> list[Request]:
         """Complete answers of the window."""
-        return [request for request in self.measured if self.fault(request) is None]
+        return [request for request in self.measured if request.fault() is None]
 
     @property
     def window(self) -> tuple[float, float]:
@@ -70,18 +70,6 @@ class Seen:
     def bounds(self) -> list[Slo]:
         """Every bound that the scenario is to answer."""
         return [*self.scenario.slo, *(bound for bounds in self.scenario.also.values() for bound in bounds)]
-
-    def fault(self, request: Request) -> str | None:
-        """Why this is no complete answer."""
-        return request.fault()
-
-    def asked(self, request: Request) -> int:
-        """Output tokens that a request asks for."""
-        return request.asked
-
-    def planned_prompt(self, request: Request) -> int | None:
-        """Tokens that a request's prompt should have."""
-        return request.planned_prompt
 
     def count(self, wrong: Callable[[Request], bool]) -> tuple[int, int]:
         """How many requests are wrong: in the warm-up, and in the window."""

@@ -158,8 +158,8 @@ def drain(seen: Seen) -> Verdict | None:
     last = max(seen.requests, key=lambda request: request.end_s)
     longest = max(r.end_s - r.sent_s for r in first_half)
     # An answer of many tokens may take as long as the slowest of the others took for each of its tokens.
-    slowest = max((r.end_s - r.sent_s) / (r.output_tokens or seen.asked(r)) for r in first_half)
-    allowed = DRAIN * max(longest, slowest * (last.output_tokens or seen.asked(last)))
+    slowest = max((r.end_s - r.sent_s) / (r.output_tokens or r.asked) for r in first_half)
+    allowed = DRAIN * max(longest, slowest * (last.output_tokens or last.asked))
     lasted = seen.summary.drain_s
     return fault_if(
         lasted > allowed,

@@ -43,7 +43,7 @@ def batching(seen: Seen) -> Verdict | None:
 def delivery(seen: Seen) -> Verdict | None:
     """The engines had finished long before the client had its last token, by their own histogram of request times.
     Delivery through the proxies is the limit, not decoding, and the result says nothing about the engines."""
-    times = [r.e2e_ms / 1000 for r in seen.requests if r.e2e_ms is not None and seen.fault(r) is None]
+    times = [r.e2e_ms / 1000 for r in seen.requests if r.e2e_ms is not None and r.fault() is None]
     if seen.engine_s is None or not times:
         return None
     mean = sum(times) / len(times)

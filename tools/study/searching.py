@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from benchmarks.joint_search import Found, conclude, expected, next_of
+from benchmarks.boundary import Boundary
+from benchmarks.joint_search import conclude, expected, next_of
 from benchmarks.measured import Measured
 from benchmarks.records import Request
 from benchmarks.run_length import Length, plan_length
@@ -14,6 +16,14 @@ from benchmarks.steady_state import find_settled
 
 # Sends so many requests at a rate and returns the records of all, in the order of sending.
 Measure = Callable[[float, Length], Sequence[Request]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The highest rate under one SLO, and why the search for it ended."""
+
+    rate: Boundary
+    reason: str
 
 
 def explore(
@@ -36,5 +46,5 @@ def explore(
             requests = measure(plan.rate, length)
             begins = find_settled(requests, length.warmup).first
             runs.append(Measured(plan.rate, requests[begins:], len(requests)))
-        found[name] = conclude(bounds, runs, plan.reason)
+        found[name] = Found(conclude(bounds, runs), plan.reason)
     return found

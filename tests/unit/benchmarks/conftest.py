@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,12 +55,3 @@ def _alphabet() -> list[str]:
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = 256 - len(printable)
     return [chr(code) for code in [*printable, *range(0x100, 0x100 + others)]]
-
-
-@pytest.fixture(scope="module")
-def aiperf() -> str:
-    """The real AIPerf."""
-    found = os.environ.get("PD_MI325X_AIPERF", "")
-    if not Path(found).is_file():
-        pytest.fail("no AIPerf at PD_MI325X_AIPERF: run `make toolchain`", pytrace=False)
-    return found

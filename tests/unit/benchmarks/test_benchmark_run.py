@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stand_in_data import target_data
+from stand_in_data import request, target_data
 from stand_in_server import StandIn
 
 from benchmarks import run as runner
@@ -106,3 +106,17 @@ def test_a_rate_near_the_clients_ceiling_is_told_before_it_is_sent(
         runner.execute(chosen, "aiperf", said.append, quick)
     assert "starting AIPerf" in said[-1]
     assert ("near what this client can offer" in said[-1]) == warned
+
+
+@pytest.mark.parametrize("left", [1, 5])
+def test_a_client_that_ends_after_few_requests_leaves_the_rate_unfinished(
+    service: StandIn, run: RunDirectory, monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    """Killed for memory, say: its records are whole lines, and too few for a window behind the warm-up."""
+    monkeypatch.setattr(runner, "_load", lambda *_: [])
+    monkeypatch.setattr(runner, "read_records", lambda *_: [request(number) for number in range(left)])
+    monkeypatch.setattr(runner, "settle", lambda *_: Counters({}))
+    with pytest.raises(BenchmarkError, match=rf"AIPerf ended after {left} of \d+ requests; see .*aiperf.log"):
+        runner.execute(run, "aiperf", lambda _: None)
+    assert run.results() == []
+    assert not run.complete

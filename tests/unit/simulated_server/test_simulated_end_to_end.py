@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from benchmarks import run as runner
 from benchmarks.metrics import Settling
@@ -19,15 +16,6 @@ from tools.simulated_server.settings import SPEEDS, Settings
 
 QUICK = Settling(quiet_s=1.0, confirm_s=1.0, limit_s=5, poll_s=0.1)
 PD = Arrangement(SPEEDS["quick"], decode=1, prefill=1, transfer_latency=0.001, cache_tokens=100_000)
-
-
-@pytest.fixture(scope="module")
-def aiperf() -> str:
-    """The real AIPerf."""
-    found = os.environ.get("PD_MI325X_AIPERF", "")
-    if not Path(found).is_file():
-        pytest.fail("no AIPerf at PD_MI325X_AIPERF: run `make toolchain`", pytrace=False)
-    return found
 
 
 def scenario(**changes: Any) -> Scenario:
