@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from benchmarks.drawn import WIDTH, Drawn, configured, inline
 from benchmarks.svg import COLOURS, SERIES
 
@@ -45,6 +43,8 @@ class Bars(Drawn):
         ]
 
     def specification(self) -> Any:
+        import altair as alt  # late: see benchmarks/drawn.py
+
         names = list(dict.fromkeys(bar.row for bar in self.bars))
         reach = max((bar.high or bar.value for bar in self.bars), default=1.0) or 1.0
         values = [

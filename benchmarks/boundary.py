@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
 # How far from the estimate, in log(rate), runs still lie on one line with those at the boundary.
 NEAR = 0.10
@@ -130,6 +129,9 @@ def _fit(runs: Sequence[Run], confidence: float) -> Boundary:
 
 def _crossing(known: Boundary, level: float, slope: float, covariance: np.ndarray, centre: float) -> Boundary:
     """Fieller: the rates at which (level + slope·x)² ≤ t² · variance(level + slope·x)."""
+    # Not at the top: it takes most of a second to import, and only what searches or compares needs it.
+    from scipy import stats
+
     t = float(stats.t.ppf(0.5 + known.confidence / 2, known.freedom))
     a = slope**2 - t**2 * covariance[1, 1]
     b = 2 * (level * slope - t**2 * covariance[0, 1])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import altair as alt
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.drawn import WIDTH, Drawn, configured, inline
 from benchmarks.svg import COLOURS, SERIES
+
+if TYPE_CHECKING:
+    import altair as alt  # elsewhere as late as possible: see benchmarks/drawn.py
 
 _HEIGHT = 250
 # An SLO line further above the data than this would press the data flat, and is put into words instead.
@@ -72,6 +73,8 @@ class Chart(Drawn):
         return max(heights, default=1.0) or 1.0
 
     def specification(self) -> Any:
+        import altair as alt
+
         bounds = [(label, value) for label, value in self.bounds if label not in self.beyond]
         right = max((p.x for line in self.series for p in line.points), default=1.0) * 1.04
         top = max([self._highest, *(value for _, value in bounds)]) * 1.12  # room for a bound's label above its line
@@ -119,6 +122,8 @@ def spread(ends: dict[str, float], gap: float) -> dict[str, float]:
 
 
 def _line(line: Series, unit: str, colour: str, label_at: float, x: alt.X, y: alt.Y) -> list[Any]:
+    import altair as alt
+
     values = [
         {"x": p.x, "y": p.y, "low": p.low, "high": p.high, "hint": _hint(line.name, unit, p)} for p in line.points
     ]
@@ -139,6 +144,8 @@ def _line(line: Series, unit: str, colour: str, label_at: float, x: alt.X, y: al
 
 def _bound(label: str, value: float, top: float) -> list[Any]:
     """The SLO's line, its name, and a tint over what misses it."""
+    import altair as alt
+
     data = inline([{"y": value, "top": top, "text": label}])
     at = alt.Y("y:Q")
     return [

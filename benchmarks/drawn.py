@@ -9,12 +9,13 @@ import csv
 import io
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import altair as alt
-
 from benchmarks.svg import COLOURS, finish, with_title
+
+if TYPE_CHECKING:
+    import altair as alt
 
 # One unit is one CSS pixel where the chart's column is this wide; the drawing scales with its column.
 WIDTH = 372
@@ -71,11 +72,16 @@ class Drawn(ABC):
 
 def inline(values: list[dict[str, Any]]) -> alt.Chart:
     """A chart of these rows, to be given a mark."""
+    # Altair takes half a second to import, which commands that draw nothing need not wait for.
+    import altair as alt
+
     return alt.Chart(alt.InlineData(values=values))
 
 
 def configured(chart: Any) -> Any:
     """With this repository's looks. `fit` leaves room for texts that reach out of the plot."""
+    import altair as alt
+
     text: dict[str, Any] = {"labelFontSize": 11.5, "titleFontSize": 11.5, "titleFontWeight": "normal"}
     colours = {"labelColor": COLOURS["soft"], "titleColor": COLOURS["soft"]}
     return (

@@ -6,7 +6,6 @@ import math
 from typing import Literal
 
 from pydantic import BaseModel
-from scipy import stats
 
 from benchmarks.boundary import Boundary
 
@@ -38,6 +37,8 @@ def ratio(base: Boundary, candidate: Boundary) -> Ratio:
     parts = [(base.spread**2, base.freedom), (candidate.spread**2, candidate.freedom)]
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / free for part, free in parts)
+    from scipy import stats  # see benchmarks/boundary.py
+
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
     low, high = math.exp(difference - reach), math.exp(difference + reach)
     verdict: Verdict = "more" if low > 1 else "less" if high < 1 else "no difference shown"

