@@ -11,9 +11,10 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.random import Generator
+if TYPE_CHECKING:
+    from numpy.random import Generator  # every preview reads scenarios, and none draws anything
 
 # Between two turns lie this many times the longest end-to-end latency that the SLO allows ...
 APART = 3
@@ -112,10 +113,10 @@ def order(requests: int, turns: int, apart: int, random: Generator) -> list[Slot
     load does not change while it runs. The first `apart` requests find nothing of theirs in the cache.
     """
     # Each few rows have all turns among them, in random order: the mix is the same in every part of a window.
-    begin = np.concatenate([random.permutation(turns) for _ in range(-(-apart // turns))])
+    begin = [int(turn) for _ in range(-(-apart // turns)) for turn in random.permutation(turns)]
     slots: list[Slot] = []
     for position in range(requests):
         round_, row = divmod(position, apart)
-        reached = int(begin[row]) + round_
+        reached = begin[row] + round_
         slots.append(Slot(conversation=reached // turns * apart + row, turn=reached % turns))
     return slots

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from numpy.random import Generator
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 _NORMAL = NormalDist()
 
