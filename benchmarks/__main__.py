@@ -90,7 +90,8 @@ def compare(
         err.print(f"error: {error}", soft_wrap=True, markup=False, highlight=False)
         raise typer.Exit(UNUSABLE) from None
     print_comparison(console, found)
-    folder = out or results / "comparisons" / f"{found.candidate.name}-against-{found.base.name}"
+    name = f"{found.candidate.name}-against-{found.base.name}".replace(" ", "-")
+    folder = out or results / "comparisons" / name
     page = write_comparison(found, list(sides[0].runs[-1].scenario.slo), folder)
     console.print(f"comparison: {page}", soft_wrap=True, highlight=False)
 

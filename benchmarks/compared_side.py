@@ -59,24 +59,25 @@ def side_of(name: str, runs: Sequence[RunDirectory], left_out: Sequence[str] = (
     return ComparedSide(name, runs, [one for run in runs for one in read_measured(run)], left_out)
 
 
+_SIDE = "give results/<stack>/<run>, several with commas between them, or a stack that has been measured"
+
+
 def find_side(named: str, results: Path) -> ComparedSide:
     """A side as the command line names it: run directories with commas between them, or a stack, whose complete runs
     below `results` are taken that have the deployment and the work of the latest. Raises BenchmarkError.
     """
-    paths = [Path(part) for part in named.split(",")]
-    if all((path / "run.json").exists() for path in paths):
-        runs = [open_run(path) for path in paths]
-        return side_of(runs[-1].target.stack, runs)
+    if not named.strip():
+        raise BenchmarkError(f"a side of the comparison is not named; {_SIDE}")
+    given = [Path(part.strip()) for part in named.split(",")]
+    if len(given) > 1 or (given[0] / "run.json").exists():
+        return _of_runs(given)
     complete: list[RunDirectory] = []
     for path in sorted((results / named).glob("*/run.json")):
         run = open_run(path.parent)
         if run.complete:
             complete.append(run)
     if not complete:
-        raise BenchmarkError(
-            f"{named} is no run directory, and no stack with a complete run below {results}; "
-            "give results/<stack>/<run>, or measure it"
-        )
+        raise BenchmarkError(f"{named} is no run directory, and no stack with a complete run below {results}; {_SIDE}")
     alike = [run for run in complete if _same(run, complete[-1])]
     others = [
         f"{run.path.name} of {named} is left out: another deployment or scenario than the latest"
@@ -84,6 +85,24 @@ def find_side(named: str, results: Path) -> ComparedSide:
         if run not in alike
     ]
     return side_of(named, alike, others)
+
+
+def _of_runs(paths: Sequence[Path]) -> ComparedSide:
+    """Runs that are named one by one: each once, and all of one deployment and scenario. Raises BenchmarkError."""
+    for path in paths:
+        if not (path / "run.json").exists():
+            raise BenchmarkError(f"{path} is no run directory; {_SIDE}")
+    runs = [open_run(path) for path in sorted(paths, key=lambda path: path.resolve().name)]
+    names = [run.path.resolve() for run in runs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BenchmarkError(f"{twice.name} is named twice on one side; the same answers twice are no more answers")
+    for run in runs[:-1]:
+        if not _same(run, runs[-1]):
+            raise BenchmarkError(
+                f"{run.path.name} and {runs[-1].path.name} are of different deployments or scenarios, and no one side; "
+                "name runs of the same stack and scenario"
+            )
+    return side_of(runs[-1].target.stack, runs)
 
 
 # Where it listens does not matter, nor the commit: what that changed shows in engine arguments or versions, if at all.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel
@@ -64,6 +65,9 @@ def compare(
     """Compare two sides. `accept`: ids of faults to use the numbers in spite of; `load`: requests per second to reckon
     nodes for, None for what the candidate serves. Raises Refused.
     """
+    if same := {run.path.resolve() for run in base.runs} & {run.path.resolve() for run in candidate.runs}:
+        raise Refused(f"{min(same).name} stands on both sides; a run cannot be compared with itself")
+    base, candidate = told_apart(base, candidate)
     of_pair = check_comparison(Pair(base.seen, candidate.seen))
     findings = [*base.findings(), *candidate.findings(), *of_pair]
     if reasons := refusals(findings, accept):
@@ -85,6 +89,14 @@ def compare(
         accepted=accepted_faults(findings, accept),
         left_out=[*base.left_out, *candidate.left_out],
     )
+
+
+def told_apart(base: ComparedSide, candidate: ComparedSide) -> tuple[ComparedSide, ComparedSide]:
+    """Two sides of one stack under names of their own: the stack's, and the latest run's."""
+    if base.name != candidate.name:
+        return base, candidate
+    first, second = (replace(side, name=f"{side.name} {side.runs[-1].path.name}") for side in (base, candidate))
+    return first, second
 
 
 def _compared(side: ComparedSide) -> Compared:

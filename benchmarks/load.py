@@ -47,7 +47,8 @@ def find_aiperf(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise BenchmarkError(
-            f"aiperf not found at {name!r}; run `make toolchain`, or name it with --aiperf or PD_MI325X_AIPERF"
+            f'aiperf not found at {name!r}; run `make toolchain` and `eval "$(make -s env)"`, or name it with --aiperf '
+            "or PD_MI325X_AIPERF"
         )
     return found
 

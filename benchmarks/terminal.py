@@ -19,7 +19,6 @@ from benchmarks.validity import Finding, check_run
 
 # Without a terminal (CI logs) a line every so often instead of a moving one.
 LOG_EVERY_S = 10.0
-_COLOURS = {"ok": "green", "note": "yellow", "fault": "red"}
 
 
 class Progress(StatusLine):
@@ -59,6 +58,17 @@ def faults(run: RunDirectory) -> list[tuple[str, Finding]]:
     ]
 
 
+def overload(run: RunDirectory) -> list[tuple[str, Finding]]:
+    """What says that a rate was too much for the service; the numbers of the other rates are none the worse."""
+    return [
+        (_place(result), finding)
+        for result in run.results()
+        if result.overloaded
+        for finding in result.findings
+        if finding.outcome == "fault"
+    ]
+
+
 def print_summary(console: Console, run: RunDirectory) -> None:
     """Print a table of the rates, and every finding that is not ok."""
     # Narrow enough for 80 columns.
@@ -80,10 +90,29 @@ def print_summary(console: Console, run: RunDirectory) -> None:
     console.print(table)
     for answer in read_answers(run):
         console.print(f"{answer.name}: {', '.join(answer.bounds)}: {answer.highest}", highlight=False, soft_wrap=True)
-    for place, finding in all_findings(run):
-        if finding.outcome != "ok":
-            colour = _COLOURS[finding.outcome]
-            console.print(f"[{colour}]{finding.outcome}[/] {place}: {escape(finding.sentence)}", soft_wrap=True)
+    wrong = faults(run)
+    for label, colour, found in (
+        ("fault", "red", wrong),
+        ("overload", "yellow", overload(run)),
+        ("note", "yellow", [entry for entry in all_findings(run) if entry[1].outcome == "note"]),
+    ):
+        for places, sentence in _grouped(found):
+            console.print(f"[{colour}]{label}[/] {places}: {escape(sentence)}", soft_wrap=True, highlight=False)
+    if wrong:
+        console.print(
+            f"[red]unusable[/]: {len(wrong)} fault{'s' * (len(wrong) > 1)}; these numbers must not be used",
+            soft_wrap=True,
+        )
+    else:
+        console.print("[green]usable[/]: no fault found", soft_wrap=True)
+
+
+def _grouped(found: list[tuple[str, Finding]]) -> list[tuple[str, str]]:
+    """Sentences, each with the places that have it: `1, 2 and 4 req/s`."""
+    places: dict[str, list[str]] = {}
+    for place, finding in found:
+        places.setdefault(finding.sentence, []).append(place)
+    return [(", ".join(where), sentence) for sentence, where in places.items()]
 
 
 def print_comparison(console: Console, found: Comparison) -> None:

@@ -175,11 +175,14 @@ def _not_tested(nodes: dict[str, str]) -> str:
 
 
 def _failures(inputs: Properties, outputs: Properties) -> list[str]:
-    """A line for each run that failed, and where its log is."""
+    """A line for each run that failed, each probable cause once, and where the logs are."""
     failed = [RunResult(**verdict) for verdict in outputs["verdicts"] if not verdict["passed"]]
     lines = [f"  {result}" for result in failed[:_FAILED_SHOWN]]
     if more := failed[_FAILED_SHOWN:]:
         lines.append(f"  and {len(more)} more, in the verdicts of `pulumi stack export`")
+    lines += [
+        f"  probable cause: {cause}" for cause in dict.fromkeys(result.cause for result in failed if result.cause)
+    ]
     pairs = sorted({result.pair for result in failed})
     return [*lines, f"  logs, until the next update: {log_command(inputs['namespace'], pairs)}"] if failed else []
 

@@ -2,7 +2,7 @@
 
 from serving.rdma_gate.gate_run import Cause, GateRun, GpuDirect
 from serving.rdma_gate.ucx_perftest import PerftestLog, Problem, ProblemKind
-from serving.ucx_transports import RDMA, allowed
+from serving.ucx_transports import RDMA, TCP, allowed
 
 
 def probable_cause(
@@ -28,7 +28,7 @@ def probable_cause(
             f"UCX_TLS has no {run.memory}_copy, without which UCX cannot reach {run.memory} memory",
             f"add {run.memory}_copy to UCX_TLS",
         )
-    if any(lane.startswith("tcp/") for lane in lanes):
+    if any(lane.startswith("tcp/") for lane in lanes) and TCP & _allowed(client):
         return Cause(
             f"UCX_TLS={client.environment.get('UCX_TLS', '(not set)')} lets UCX fall back to tcp",
             "name RDMA and no tcp there (rc,sm,self and the copy transports): a missing RDMA path is then an error",

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from serving.rdma_gate.floor import BITS_PER_MIB, MemoryKind, default_floor, mib_to_gbps
 from serving.rdma_gate.framing import FramedRun, framed_runs
-from serving.rdma_gate.gate_run import GateRun, Side, Verdict
+from serving.rdma_gate.gate_run import GateRun, Side
 from serving.rdma_gate.pairs import Pair
 from serving.rdma_gate.run import ITERATIONS, MESSAGE_SIZE, runs_of
 from serving.rdma_gate.verdict import judge
@@ -51,6 +51,7 @@ class RunResult:
     floor_gbps: float
     gpu_direct: str
     why: str = ""
+    cause: str = ""
 
     def __str__(self) -> str:
         way = f"{self.client} reads from {self.server} over {self.nic}"
@@ -98,7 +99,8 @@ def results_of(
                 gbps=None if verdict.bandwidth_gbps is None else round(verdict.bandwidth_gbps, 1),
                 floor_gbps=round(mib_to_gbps(floor), 1),
                 gpu_direct=verdict.gpu_direct,
-                why="" if verdict.outcome == "pass" else _why(verdict),
+                why="" if verdict.outcome == "pass" else verdict.reason,
+                cause=f"{verdict.cause.what}; {verdict.cause.fix}" if verdict.cause else "",
             )
         )
     return found
@@ -108,8 +110,3 @@ def not_run(pair: Pair, terms: Terms, why: str) -> RunResult:
     """A pair whose pods did not get as far as a run, or were not started."""
     floor = round(mib_to_gbps(terms.floor(1)), 1) if terms.devices else 0.0
     return RunResult(pair.number, pair.client, pair.server, "any NIC", False, "", None, floor, "unknown", why)
-
-
-def _why(verdict: Verdict) -> str:
-    cause = f"; {verdict.cause.what}; {verdict.cause.fix}" if verdict.cause else ""
-    return f"{verdict.reason}{cause}"

@@ -40,7 +40,7 @@ def gate_log(
         lanes = [lane.format(device) for device in run.devices]
         each = -(-MESSAGE_SIZE * ITERATIONS // len(run.devices))
         counted = dict.fromkeys(run.devices, each) if side == "client" else None
-        log = side_log(side, lanes, memory=memory, environment=_ENVIRONMENT, **said)
+        log = side_log(side, lanes, **{"memory": memory, "environment": _ENVIRONMENT, **said})
         lines.append(mark("begin", run=run.name, devices=run.devices, gpu=run.gpu))
         lines.append(log.rstrip("\n"))
         lines.append(mark("end", run=run.name, exit_code=0, rdma_bytes=counted))

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from .checkout import VENV
+from .environments import directory
 
 PASSPHRASE_VARIABLES = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
@@ -31,8 +32,11 @@ def passphrase_export() -> str:
 
 
 def export_lines() -> list[str]:
-    """Shell lines: `.venv/bin` first on PATH, and our passphrase file where it exists and nothing else is chosen."""
+    """Shell lines: `.venv/bin` first on PATH, AIPerf where it is there, and our passphrase file where it exists and
+    nothing else is chosen."""
     lines = [f'export PATH={shlex.quote(str(VENV / "bin"))}:"$PATH"']
+    if (aiperf := directory("benchmark") / "bin" / "aiperf").exists():
+        lines.append(f"export PD_MI325X_AIPERF={shlex.quote(str(aiperf))}")
     if not passphrase_chosen() and passphrase_file().exists():
         lines.append(passphrase_export())
     return lines

@@ -126,9 +126,34 @@ def test_a_side_with_a_fault_is_refused(
     assert "profile_export.jsonl is cut off" in capsys.readouterr().err
 
 
+def test_answers_count_once(results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that is named twice would make ranges narrower; and no run has a difference to itself."""
+    runs = {side: str(find_side(f"simulated-{side}", results).runs[0].path) for side in ("agg-3", "2p1d", "agg-2")}
+    assert compare(monkeypatch, results, f"{runs['agg-3']},{runs['agg-3']}", runs["2p1d"]) == 1
+    assert "is named twice on one side" in capsys.readouterr().err
+    assert compare(monkeypatch, results, runs["agg-3"], runs["agg-3"]) == 3
+    assert "stands on both sides" in capsys.readouterr().err
+    assert compare(monkeypatch, results, f"{runs['agg-3']},{runs['agg-2']}", runs["2p1d"]) == 1
+    assert "are of different deployments or scenarios" in capsys.readouterr().err
+    assert compare(monkeypatch, results, f"{runs['agg-3']}, {results / 'nothing'}", runs["2p1d"]) == 1
+    assert f"error: {results / 'nothing'} is no run directory" in " ".join(capsys.readouterr().err.split())
+
+
+def test_two_runs_of_one_stack_have_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = run(tmp_path, "agg-2", 1, rates=[1, 2]), run(tmp_path / "again", "agg-2", 2, rates=[1, 2])
+    assert compare(monkeypatch, tmp_path, str(first.path), str(second.path)) == 0
+    name = f"simulated-agg-2-{second.path.name}-against-simulated-agg-2-{first.path.name}"
+    found = written(tmp_path, name)
+    assert (found["base"]["name"], found["candidate"]["name"]) == (
+        f"simulated-agg-2 {first.path.name}",
+        f"simulated-agg-2 {second.path.name}",
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("", "simulated-2p1d"), "a side of the comparison is not named"),
         (("nothing", "simulated-2p1d"), "nothing is no run directory, and no stack with a complete run"),
         (("simulated-2p1d", "simulated-agg-3", "--price", "cheap"), "--price 'cheap'"),
         (("simulated-2p1d", "simulated-agg-3", "--accept", "all"), "--accept all: there is no such finding"),

@@ -46,7 +46,7 @@ def test_tcp_fails_by_name_though_it_ends_well_and_is_fast_enough() -> None:
     assert "over tcp/lo" in result.why
     assert result.gbps is not None
     assert result.gbps > result.floor_gbps
-    assert "UCX_TLS=tcp lets UCX fall back to tcp" in result.why
+    assert "UCX_TLS=tcp lets UCX fall back to tcp" in result.cause
 
 
 def test_shared_memory_fails_though_no_line_of_it_is_an_error() -> None:
@@ -60,7 +60,7 @@ def test_a_nic_that_is_not_there_is_named() -> None:
     result = gate("mlx5_0:1")
     assert not result.passed
     assert "network device 'mlx5_0:1' is not available" in result.why
-    assert "not in the container, or not a device of this node" in result.why
+    assert "not in the container, or not a device of this node" in result.cause
 
 
 def test_rdma_that_this_ucx_does_not_have_fails() -> None:
