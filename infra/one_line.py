@@ -16,7 +16,13 @@ def end_with(line: str) -> NoReturn:
 
     Not pulumi.RunError: that adds "an unhandled error occurred" behind the line that says it all.
     """
-    pulumi.log.error(line)
+    end_with_all([line])
+
+
+def end_with_all(lines: list[str]) -> NoReturn:
+    """The same with several things to put right."""
+    for line in lines:
+        pulumi.log.error(line)
     raise SystemExit(_MESSAGE_SHOWN) from None
 
 

@@ -5,11 +5,11 @@ import pulumi
 from benchmarks.errors import BenchmarkError
 from infra.benchmark_target import benchmark_target
 from infra.cluster.local import LocalRayCluster
+from infra.guards import run_guards
 from infra.one_line import end_with
 from infra.serve_application import ServeApplication
 from infra.settings import read_settings
 from serving.cluster import NodePoolStack
-from serving.engine import budget_differences
 from serving.errors import ConfigError
 from serving.stack import Stack
 from tools.toolchain.errors import ToolchainError
@@ -30,7 +30,7 @@ def deploy() -> None:
 
 
 def _deploy(stack: Stack) -> None:
-    _warn_of_unequal_budgets(stack)
+    run_guards(stack, pulumi.get_stack())
     if stack.target == "kubernetes":
         from infra.kubernetes_program import deploy_on_kubernetes
 
@@ -68,10 +68,3 @@ def _on_existing_cluster(stack: Stack) -> tuple[ServeApplication, pulumi.Output[
     )
     # Ray's own discovery names addresses inside the cluster; a stack file may name the ones that reach it from here.
     return application, stack.ray.metrics_urls or application.metricsUrls
-
-
-def _warn_of_unequal_budgets(stack: Stack) -> None:
-    differences = budget_differences(stack.topology_, stack.model_, stack.platform_, stack.engine)
-    for argument, values in differences.items():
-        text = ", ".join(f"{role} {value}" for role, value in values.items())
-        pulumi.warn(f"unequal budget {argument}: {text}; a comparison with an aggregated stack is not like for like")

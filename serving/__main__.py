@@ -11,6 +11,7 @@ from serving.engine import budget_differences
 from serving.errors import ConfigError
 from serving.fabric.combine import DISCOVERED
 from serving.fabric_plan import fabric_plan
+from serving.guards.command import check_targets, list_guards
 from serving.ray_cluster import ray_service
 from serving.serve_config import serve_config
 from serving.stack_files import load_stack, stack_names
@@ -57,6 +58,10 @@ def stacks() -> None:
     for name in stack_names():
         stack = load_stack(name)
         typer.echo(f"{name:18} {stack.model:22} {stack.topology:6} {stack.gpus:3} GPUs  {stack.scenario}")
+
+
+app.command("check")(check_targets)
+app.command("guards")(list_guards)
 
 
 def main(arguments: list[str] | None = None) -> int:

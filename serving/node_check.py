@@ -3,7 +3,6 @@
 from serving.errors import ConfigError
 from serving.node_profiles import NodeProfile
 from serving.platforms import Platform
-from serving.ucx_transports import TCP, allowed
 
 _OTHER_MAKER = {"rocm": "nvidia.com/", "cuda": "amd.com/"}
 
@@ -26,6 +25,3 @@ def check_nodes(platform: Platform, profile: NodeProfile) -> None:
     if name.startswith(_OTHER_MAKER[platform.name]):
         problem = f"{name} is no GPU that {platform.name} runs on"
         raise ConfigError("cluster.nodes.gpuResource", problem, "set it, or another platform")
-    if (transports := profile.environment.get("UCX_TLS")) is not None and allowed(transports) & TCP:
-        problem = f"{transports} lets UCX use tcp: KV that cannot go over RDMA would crawl, and nothing would say so"
-        raise ConfigError("cluster.nodes.environment.UCX_TLS", problem, "leave it out")

@@ -62,6 +62,9 @@ class Stack(Settings):
     monitoring: Monitoring = "none"
     security: Security = Field(default_factory=Security)
     fabric: Fabric = Field(default_factory=Fabric)
+    waive: dict[str, str] = Field(
+        default_factory=dict, description="guards (docs/reference/guards.md) that may find something: guard -> reason"
+    )
     _discovered: Discovered = PrivateAttr(default=NOTHING)
 
     @model_validator(mode="before")

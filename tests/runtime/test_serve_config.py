@@ -42,7 +42,7 @@ def run_in_runtime(script: str, *arguments: str | Path, **variables: str) -> str
         **variables,
     }
     command = [str(interpreter("runtime-cpu")), str(SCRIPTS / script), *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1800)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
 

@@ -1,4 +1,4 @@
-"""`serving` needs its own three dependencies and nothing else: no Pulumi, no client of anything, no engine."""
+"""`serving` needs its own few dependencies and nothing else: no Pulumi, no client of anything, no engine."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ import pytest
 from serving.replica.nixl_progress import DELAY_VARIABLE
 from serving.stack_files import ROOT
 
-OWN_DEPENDENCIES = {"pydantic", "pyyaml", "typer"}
+OWN_DEPENDENCIES = {"pydantic", "pyyaml", "typer", "packaging", "jsonschema"}
 # These run where Ray and vLLM are, and are tested there (tests/runtime).
 ELSEWHERE = (
     *("serving.replica.callback", "serving.replica.kv_counters", "serving.replica.stack_info"),

@@ -115,19 +115,6 @@ CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         "cluster.nodes.environment.UCX-TLS",
         ["no name of a variable"],
     ),
-    "a way around RDMA": (
-        on_nodes(environment={"UCX_TLS": "rc,tcp,rocm_copy"}),
-        "cluster.nodes.environment.UCX_TLS",
-        ["tcp"],
-    ),
-    **{
-        f"a way around RDMA: {transports}": (
-            on_nodes(environment={"UCX_TLS": transports}),
-            "cluster.nodes.environment.UCX_TLS",
-            [f"{transports} lets UCX use tcp"],
-        )
-        for transports in ("all", "^ib", "^cma", "^rc,ud,dc", "rc, tcp", "rc,tcp:aux")
-    },
     "a range with host bits": (
         QWEN | {"cluster": {"provider": "doks", "vpcIpRange": "10.100.33.0/20"}},
         "cluster.vpcIpRange",

@@ -1,0 +1,41 @@
+"""All guards, by what they are about: each module registers its own."""
+
+from serving.guards import (  # noqa: F401
+    accelerator,
+    budgets,
+    capacity,
+    connectors,
+    data_parallel,
+    engine_arguments,
+    engines_on_a_node,
+    evidence,
+    experimental,
+    kv_blocks,
+    kv_keys,
+    kv_timeouts,
+    nics,
+    pairs,
+    pinned,
+    placement,
+    pod_network,
+    pod_rights,
+    pod_scheduling,
+    probes,
+    program_schemas,
+    ray_cluster_shape,
+    ray_gpus,
+    ray_keys,
+    ray_versions,
+    routing,
+    scaling,
+    side_channel,
+    side_channel_hosts,
+    streaming,
+    transports,
+    ucx,
+    visibility,
+    whole_config,
+)
+from serving.guards.guard import Guard, registered
+
+GUARDS: list[Guard] = registered()

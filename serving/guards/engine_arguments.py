@@ -1,0 +1,84 @@
+"""Names of vLLM's arguments under `engine_kwargs`, and those that are Ray's to give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+from serving.guards.guard import Found, guard
+from serving.guards.located import Located
+from serving.guards.serve_options import by_ray, meant, uses_gpus
+from serving.guards.view import View
+
+_READ = SpecifierSet(">=0.18,<0.19")  # the release of which vllm_argument_names.txt was read
+# Where later releases have arguments of their own, only what is all but equal is taken for a mistake: it lets
+# `gpu_memory_utilisation` be one, and a new `kv_offloading_tier` beside the known `kv_offloading_size` not.
+_ALL_BUT_EQUAL = 0.92
+_OF_RAY = ("model", "served_model_name")
+
+
+@cache
+def _known() -> frozenset[str]:
+    lines = Path(__file__).with_name("vllm_argument_names.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def _unknown(view: View, near_enough: float = 0.8) -> Iterator[tuple[Located, str, str]]:
+    for engine in by_ray(view):
+        for name, value in engine.arguments.items():
+            if name not in _known():
+                yield value, name, meant(name, _known(), near_enough)
+
+
+@guard(
+    "engine-argument-refused",
+    "error",
+    what="An engine argument that vLLM does not have",
+    silently="LLMConfig takes it, and only the building of the engine fails (`Unknown engine argument`): "
+    "no replica ever starts",
+    fix="write the argument as vLLM's Python interface has it, with underscores",
+    source="ray 2.55 llm/_internal/serve/engines/vllm/vllm_models.py: from_llm_config; vllm 0.18 engine/arg_utils.py",
+    holds={"vllm": ">=0.18,<0.19"},
+)
+def engine_argument_refused(view: View) -> Iterator[Found]:
+    if view.version("vllm") is not None:  # which arguments a commit has is not known
+        for value, name, near in _unknown(view):
+            yield value, f"{name}{near}"
+
+
+@guard(
+    "engine-argument-misspelt",
+    "warning",
+    what="An engine argument that vLLM 0.18 does not have, and that is close to one that it has",
+    silently="if this vLLM does not have it either, only the building of the engine fails, and no replica ever starts",
+    fix="write the argument as vLLM's Python interface has it, with underscores",
+    source="ray 2.55 to 2.60 llm/_internal/serve/engines/vllm/vllm_models.py: from_llm_config; vllm 0.18",
+)
+def engine_argument_misspelt(view: View) -> Iterator[Found]:
+    version = view.version("vllm")
+    if version is not None and not _READ.contains(version, prereleases=True):
+        for value, name, near in _unknown(view, _ALL_BUT_EQUAL):
+            if near:
+                yield value, f"{name}{near}"
+
+
+@guard(
+    "engine-argument-of-ray",
+    "error",
+    what="An engine argument that Ray Serve LLM gives itself: the model, its served name, or the executor on GPUs",
+    silently="LLMConfig takes it, and only the start of the engine fails: no replica ever starts",
+    fix="name the model in `model_loading_config` (`model_id` is what clients ask for, `model_source` where weights "
+    "lie), and leave `distributed_executor_backend` out",
+    source="ray 2.55 to 2.60 llm/_internal/serve/engines/vllm/vllm_models.py: get_initialization_kwargs",
+)
+def engine_argument_of_ray(view: View) -> Iterator[Found]:
+    for engine in by_ray(view):
+        for name in _OF_RAY:
+            if (given := engine.argument(name)) is not None:
+                yield given, f"{name}: {given.value}"
+        executor = engine.argument("distributed_executor_backend")
+        if executor is not None and executor.text and executor.text != "ray" and uses_gpus(view, engine):
+            yield executor, f"distributed_executor_backend: {executor.text}"
