@@ -78,7 +78,9 @@ scenarios: tools ## List the benchmark scenarios (SCENARIOS=file those of anothe
 ##@ Images
 .PHONY: images image-digests
 images: tools ## Build TARGETS="rocm benchmark" with docker buildx, every version from versions.toml (PUSH=1 pushes)
-	@arguments=$$(mktemp --suffix .json)
+	@docker buildx version > /dev/null 2>&1 || { \
+		echo "error: docker buildx is missing; install docker's buildx plugin (docs/howto/images.md)" >&2; exit 1; }
+	arguments=$$(mktemp --suffix .json)
 	trap 'rm -f "$$arguments"' EXIT
 	.venv/bin/python -m tools.image_builder.arguments print > "$$arguments"
 	docker buildx bake --file docker/docker-bake.hcl --file "$$arguments" $(if $(filter-out 0,$(PUSH)),--push,--load) \

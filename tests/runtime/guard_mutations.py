@@ -78,7 +78,7 @@ _MISSPELLINGS = {
     "camel": lambda key: key.split("_")[0] + "".join(part.capitalize() for part in key.split("_")[1:]),
     "plural": lambda key: key + "s",
 }
-_OTHER_VALUES: list[Any] = ["many", -1, 0, 2.5, None, [], {}, True, 10**9]
+_OTHER_VALUES: list[Any] = ["many", -1, 0, 2.5, None, [], {}, True, 10**6]
 
 
 def _renamed(base: str, config: Config, path: Path, how: str) -> Mutation:

@@ -62,6 +62,8 @@ def main(
     target_file: Annotated[Path | None, typer.Option(help="Where to write the target besides.")] = None,
 ) -> None:
     """Serve until Ctrl-C."""
+    if kind is not Kind.PD and prefill != 1:
+        raise BenchmarkError(f"--prefill {prefill}: replicas of --kind aggregated are --decode")
     arrangement = Arrangement(
         parse_speed(speed),
         decode=decode,

@@ -166,7 +166,7 @@ RATE: dict[str, Provoked] = {
     ),
     "rdma-gate": Provoked(
         lambda: with_path(
-            Transport(label="rdma", outcome="ok", reason="counted", gate=Fabric(gate="off", reason="rdma.gate"))
+            Transport(label="rdma", outcome="ok", reason="counted", gate=Fabric(gate="off", reason="fabric.gate"))
         ),
         "note",
     ),

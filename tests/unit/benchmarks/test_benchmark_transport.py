@@ -155,9 +155,9 @@ def findings(transport: Transport) -> dict[str, Finding]:
             "the RDMA gate passed before serving (rc_mlx5, 27 GB/s)",
         ),
         (
-            {"gate": "off", "reason": "rdma.gate"},
+            {"gate": "off", "reason": "fabric.gate"},
             "note",
-            "RDMA not proven before serving: the gate was off (rdma.gate)",
+            "RDMA not proven before serving: the gate was off (fabric.gate)",
         ),
         ({"gate": "warned", "reason": "slow"}, "note", "RDMA not proven before serving: the gate found fault (slow)"),
         ({"gate": "none"}, "note", "RDMA not proven before serving: no gate ran"),

@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
+from serving.kubernetes_names import RDMA_GATE
 from serving.rdma_gate.framing import mark
 from serving.rdma_gate.pairs import Pair
 from serving.rdma_gate.result import Terms, not_run, results_of
-from tools.rehearsal.fabric_stand_in import gate_log
+from tools.rehearsal.fabric_stand_in import LANE_VARIABLE, gate_log, play_of
 
 NICS = tuple(f"mlx5_{number}:1" for number in range(8))
 PAIR = Pair(0, "node-a", "node-b")
@@ -149,3 +150,19 @@ def test_where_nothing_inspected_the_nodes_a_name_that_drivers_give_is_a_nic(dev
     terms = Terms((device,), "rocm", floor_gbps=200)
     client, server = (gate_log(side, [device], lane="rc_verbs/{}/path0") for side in ("client", "server"))
     assert results_of(PAIR, terms, client, server)[0].passed is passes
+
+
+def test_a_gate_that_fails_can_be_rehearsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As docs/explanation/rdma.md says: PD_REHEARSAL_LANE=tcp/eth0 make rehearse STACK=pd-2p1d."""
+
+    def said(side: str) -> str:
+        command = ["-m", "serving.rdma_gate.run", side, "--devices", ",".join(NICS), "--memory", "rocm"]
+        play = play_of(RDMA_GATE, "pod", "node", command[1:])
+        assert play is not None
+        return play.log
+
+    assert all(result.passed for result in results_of(PAIR, TERMS, said("client"), said("server")))
+    monkeypatch.setenv(LANE_VARIABLE, "tcp/eth0")
+    results = results_of(PAIR, TERMS, said("client"), said("server"))
+    assert not any(result.passed for result in results)
+    assert all("tcp/eth0" in result.why for result in results)
