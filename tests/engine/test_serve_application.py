@@ -68,7 +68,7 @@ def test_an_update_that_fails_is_not_forgotten(remote: Shell, dashboard: Dashboa
     assert remote.run("pulumi up --yes --skip-preview").ok
     good = dashboard.configs["llm"]
     dashboard.outcome, dashboard.message = "UNHEALTHY", "RuntimeError: no memory"
-    remote.write_stack("remote", engine={"all": {"max_num_seqs": 100_000}})
+    remote.write_stack("remote", engine={"all": {"max_num_seqs": 128}})
     assert "no memory" in remote.run("pulumi up --yes").text
     assert dashboard.configs["llm"] != good
 
@@ -83,7 +83,7 @@ def test_ctrl_c_in_an_update_is_not_forgotten_either(remote: Shell, dashboard: D
     assert remote.run("pulumi up --yes --skip-preview").ok
     good = dashboard.configs["llm"]
     dashboard.outcome = "DEPLOYING"
-    remote.write_stack("remote", engine={"all": {"max_num_seqs": 100_000}})
+    remote.write_stack("remote", engine={"all": {"max_num_seqs": 128}})
     assert remote.interrupt("exec pulumi up --yes", after="replicas Prefill").code != 0
     dashboard.outcome = "RUNNING"
     remote.write_stack("remote", engine=None)
