@@ -47,6 +47,8 @@ class Request:
             return "broken off or empty" if self.output_tokens is None else "empty"
         if self.output_tokens < self.asked:
             return "shorter than asked"
+        if self.output_tokens > self.asked:
+            return "longer than asked"
         if self.ttft_ms is None or self.e2e_ms is None or self.prompt_tokens is None:
             return "without times or token counts"
         return None

@@ -27,6 +27,7 @@ OF_RATE: tuple[Kind[Seen], ...] = (
     answers.broken,
     answers.empty,
     answers.short,
+    answers.long,
     answers.input_length,
     load.offered_rate,
     load.arrivals,

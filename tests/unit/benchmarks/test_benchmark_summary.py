@@ -40,6 +40,7 @@ def test_warm_up_is_cut_off_and_rates_are_those_of_the_window(scenario: Scenario
     [
         ({"error": "HTTP 500"}, "failed"),
         ({"output_tokens": 7}, "shorter than asked"),
+        ({"output_tokens": 9}, "longer than asked"),
         ({"output_tokens": 0}, "empty"),
         ({"output_tokens": None, "prompt_tokens": None}, "broken off or empty"),
     ],
