@@ -77,6 +77,13 @@ def long(seen: Seen) -> Verdict | None:
     return _counted(seen, _long, "are longer than asked", f": the longest has {max(lengths, default=0)} tokens")
 
 
+@kind("times")
+def times(seen: Seen) -> Verdict:
+    """Times that no request has: an end before its beginning, a first token before the request was sent or after the
+    last, or at the very moment of sending. A broken clock, or another unit; such answers are in no latency."""
+    return _counted(seen, lambda r: r.error is None and r.impossible(), "have times that no request can have", "")
+
+
 @kind("input-length")
 def input_length(seen: Seen) -> Verdict | None:
     """Prompts that the server counts longer or shorter than planned, by over 2 % (and 2 tokens). Another tokenizer, a

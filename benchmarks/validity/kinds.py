@@ -28,6 +28,7 @@ OF_RATE: tuple[Kind[Seen], ...] = (
     answers.empty,
     answers.short,
     answers.long,
+    answers.times,
     answers.input_length,
     load.offered_rate,
     load.arrivals,

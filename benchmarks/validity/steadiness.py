@@ -136,6 +136,8 @@ def littles_law(seen: Seen) -> Verdict | None:
     # before it, and requests that had not ended. Both come one by one, so their squares sum up to the variance.
     cut = [max(0.0, start - r.sent_s) for r in ended]
     cut += [end - max(r.sent_s, start) for r in seen.requests if r.sent_s <= end < r.end_s]
+    if flying <= 0:
+        return fault("no request was in flight at any time: all ended when they were sent", in_flight=flying)
     chance = LITTLE_SIGMAS * sum(part**2 for part in cut) ** 0.5 / (flying * (end - start))
     return fault_if(
         abs(apart) > max(LITTLE, chance),

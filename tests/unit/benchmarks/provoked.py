@@ -126,6 +126,7 @@ RATE: dict[str, Provoked] = {
     "empty-answers": Provoked(lambda: some(50, output_tokens=0)),
     "short-answers": Provoked(lambda: some(5, output_tokens=9)),
     "long-answers": Provoked(lambda: some(5, output_tokens=32)),
+    "times": Provoked(lambda: some(5, ttft_ms=-3.0)),
     "input-length": Provoked(lambda: edited(lambda _, r: replace(r, prompt_tokens=540))),
     "offered-rate": Provoked(lambda: at(lambda _, time: 1.4 * time)),
     "arrivals": Provoked(lambda: at(lambda number, _: number / 8)),

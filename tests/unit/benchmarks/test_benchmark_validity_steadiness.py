@@ -77,6 +77,14 @@ def test_a_service_that_becomes_slower_is_found() -> None:
         assert "queue" in faults(seen(run.scenario, run.summary.offered, requests))
 
 
+@pytest.mark.filterwarnings("error")
+def test_answers_that_end_when_they_were_sent_are_faults_and_no_error() -> None:
+    run = clean()
+    assert {"times", "littles-law"} <= faults(
+        seen(run.scenario, 8.0, [replace(r, end_s=r.sent_s, ttft_ms=0.0, e2e_ms=0.0) for r in run.requests])
+    )
+
+
 def with_arrivals(times: Callable[[float, int, random.Random], list[float]], seed: int) -> Seen:
     rate, asked = 8.0, scenario(8.0, 10.0, 60.0)
     count = asked.warmup_requests(rate) + asked.measured_requests(rate)
