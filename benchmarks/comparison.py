@@ -41,8 +41,9 @@ class Comparison(BaseModel):
 
     latencies are in milliseconds at those offered rates, in requests per second, that both sides measured;
     `latency_sentences` say the same in words.
-    worth: what the difference is worth, for each SLO whose rates are known on GPUs. findings: of the comparison.
-    accepted: faults that were told to be used all the same. left_out: runs of the stacks that were not taken.
+    worth: what the difference is worth, for each SLO whose rates are known on GPUs. findings: of the comparison. notes:
+    what is to be said with the runs' own numbers, each kind once a side. accepted: faults that were told to be used all
+    the same. left_out: runs of the stacks that were not taken.
     """
 
     schema_version: Literal[2] = 2
@@ -55,6 +56,7 @@ class Comparison(BaseModel):
     latency_sentences: list[str]
     worth: list[Worth]
     findings: list[Finding]
+    notes: list[Finding]
     accepted: list[Finding]
     left_out: list[str]
 
@@ -90,6 +92,7 @@ def compare(
         latency_sentences=in_words(latencies, base.name, candidate.name),
         worth=[found for slo in slos if (found := worth(slo, base, candidate, price, load)) is not None],
         findings=of_pair,
+        notes=[*base.notes(), *candidate.notes()],
         accepted=accepted_faults(findings, accept),
         left_out=[*base.left_out, *candidate.left_out],
     )

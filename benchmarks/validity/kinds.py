@@ -12,6 +12,7 @@ from benchmarks.validity import (
     files,
     kv,
     load,
+    measuring,
     service,
     settings,
     steadiness,
@@ -80,10 +81,13 @@ OF_COMPARISON: tuple[Kind[Pair], ...] = (
     comparison.dtype,
     comparison.caches,
     comparison.weights,
+    comparison.unknown,
     comparison.arguments,
     comparison.model,
     comparison.image,
     comparison.scenario,
     comparison.slo,
+    measuring.client,
+    measuring.apart,
 )
 KINDS: dict[str, Kind[Any]] = {kind.id: kind for kind in (*OF_RATE, *OF_RUN, *OF_COMPARISON)}
