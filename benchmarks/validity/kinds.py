@@ -39,6 +39,7 @@ OF_RATE: tuple[Kind[Seen], ...] = (
     steadiness.warm_up,
     steadiness.queue,
     steadiness.ttft_trend,
+    steadiness.change,
     steadiness.littles_law,
     steadiness.drain,
     stream.delivery,

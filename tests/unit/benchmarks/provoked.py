@@ -137,6 +137,7 @@ RATE: dict[str, Provoked] = {
     "warm-up": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
     "queue": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
     "ttft-trend": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
+    "change": Provoked(lambda: edited(slower(lambda when: 1.5 if when > 0.75 else 1.0))),
     "littles-law": Provoked(lambda: edited(hanging)),
     "drain": Provoked(lambda: edited(slow_end)),
     "delivery": Provoked(lambda: replace(edited(slower(lambda _: 6.0)), engine_s=0.6)),
