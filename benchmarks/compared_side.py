@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.kept_files import damaged_files
 from benchmarks.measured import Measured, read_measured
-from benchmarks.run_directory import RateResult, RunDirectory, open_run
+from benchmarks.run_directory import RateResult, RunDirectory, RunInfo, open_run
 from benchmarks.validity import Finding, Side, check_run
 
 
@@ -31,7 +32,14 @@ class ComparedSide:
     def seen(self) -> Side:
         """What a check of the comparison may look at."""
         latest = self.runs[-1]
-        return Side(self.name, latest.target, latest.scenario, latest.info.image)
+        return Side(
+            self.name,
+            latest.target,
+            latest.scenario,
+            _together([run.info.image for run in self.runs]),
+            _together([_client(run.info) for run in self.runs]),
+            [run.info.started.astimezone(UTC) for run in self.runs],
+        )
 
     @property
     def output_tokens(self) -> float:
@@ -50,12 +58,34 @@ class ComparedSide:
                 found += [_named(f, f"{run.path.name} at {result.rate:g} req/s") for f in faults]
         return found
 
+    def notes(self) -> list[Finding]:
+        """What is to be said with the runs' numbers: each kind of note once, with one of its sentences and where it is.
+
+        Notes of an overloaded rate are none: its latencies are not compared.
+        """
+        places: dict[str, list[str]] = {}
+        first: dict[str, Finding] = {}
+        for run in self.runs:
+            seen = [("", f) for f in check_run(run.target, run.scenario, run.priming(), run.info.image)]
+            for result in run.results():
+                seen += [(f" at {result.rate:g} req/s", f) for f in result.findings if not result.overloaded]
+            for place, finding in seen:
+                if finding.outcome == "note":
+                    places.setdefault(finding.id, []).append(f"{run.path.name}{place}")
+                    first.setdefault(finding.id, finding)
+        return [
+            _named(found, f"{self.name} {where[0]}" + (f" and {len(where) - 1} more" if len(where) > 1 else ""))
+            for found, where in ((found, places[name]) for name, found in first.items())
+        ]
+
 
 def side_of(name: str, runs: Sequence[RunDirectory], left_out: Sequence[str] = ()) -> ComparedSide:
-    """Read the raw records of runs. Raises BenchmarkError where one has no finished rate, or files are not whole."""
+    """Read the raw records of runs. Raises BenchmarkError where one is not finished, or files are not whole."""
     for run in runs:
         if not run.results():
             raise BenchmarkError(f"{run.path} has no finished rate; finish it with --resume")
+        if not run.complete:
+            raise BenchmarkError(f"{run.path} is not finished ({run.progress}); finish it with --resume")
     return ComparedSide(name, runs, [one for run in runs for one in read_measured(run)], left_out)
 
 
@@ -115,6 +145,17 @@ def _same(run: RunDirectory, latest: RunDirectory) -> bool:
     places = [one.target.model_dump(exclude=_PLACES) for one in (run, latest)]
     loads = [one.scenario.model_dump(exclude=_RATES) for one in (run, latest)]
     return places[0] == places[1] and loads[0] == loads[1]
+
+
+def _client(info: RunInfo) -> dict[str, list[str]]:
+    """What measured a run, with its version."""
+    return {name: [version] for name, version in (info.tools | {"benchmark commit": info.commit}).items() if version}
+
+
+def _together(each: Sequence[Mapping[str, list[str]]]) -> dict[str, list[str]]:
+    """Every version that any run has of a thing."""
+    names = dict.fromkeys(name for one in each for name in one)
+    return {name: sorted({version for one in each for version in one.get(name, [])}) for name in names}
 
 
 def _named(finding: Finding, run: str) -> Finding:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from benchmarks.compared_side import ComparedSide
 from benchmarks.errors import BenchmarkError
-from benchmarks.latency_comparison import LatencyAt, compare_latencies, in_words
+from benchmarks.latency_comparison import LatencyAt, LatencyOf, compare_latencies, in_words, latencies_of
 from benchmarks.prices import Price
 from benchmarks.slo_comparison import SloComparison, compare_slos
 from benchmarks.target import Deployment
@@ -23,11 +23,14 @@ class Refused(BenchmarkError):
 
 
 class Compared(BaseModel):
-    """One side: its runs, the rates that they measured (requests per second), and what they ran on."""
+    """One side: its runs, the rates that they measured (requests per second) and the latencies there, and what they ran
+    on.
+    """
 
     name: str
     runs: list[str]
     rates: list[float]
+    latencies: list[LatencyOf]
     model: str
     deployment: Deployment
     output_tokens: float
@@ -36,12 +39,14 @@ class Compared(BaseModel):
 class Comparison(BaseModel):
     """comparison.json. `sentence` is the answer to the scenario's own SLO; `slos` has that of each set.
 
-    latencies are in milliseconds at offered rates in requests per second, `latency_sentences` say the same in words.
-    worth: what the difference is worth, for each SLO whose rates are known on GPUs. findings: of the comparison.
-    accepted: faults that were told to be used all the same. left_out: runs of the stacks that were not taken.
+    latencies are in milliseconds at those offered rates, in requests per second, that both sides measured;
+    `latency_sentences` say the same in words.
+    worth: what the difference is worth, for each SLO whose rates are known on GPUs. findings: of the comparison. notes:
+    what is to be said with the runs' own numbers, each kind once a side. accepted: faults that were told to be used all
+    the same. left_out: runs of the stacks that were not taken.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     sentence: str
     base: Compared
     candidate: Compared
@@ -51,6 +56,7 @@ class Comparison(BaseModel):
     latency_sentences: list[str]
     worth: list[Worth]
     findings: list[Finding]
+    notes: list[Finding]
     accepted: list[Finding]
     left_out: list[str]
 
@@ -86,6 +92,7 @@ def compare(
         latency_sentences=in_words(latencies, base.name, candidate.name),
         worth=[found for slo in slos if (found := worth(slo, base, candidate, price, load)) is not None],
         findings=of_pair,
+        notes=[*base.notes(), *candidate.notes()],
         accepted=accepted_faults(findings, accept),
         left_out=[*base.left_out, *candidate.left_out],
     )
@@ -105,6 +112,7 @@ def _compared(side: ComparedSide) -> Compared:
         name=side.name,
         runs=[f"{run.target.stack}/{run.path.name}" for run in side.runs],
         rates=sorted({run.rate for run in side.measured}),
+        latencies=latencies_of(side.results),
         model=latest.model,
         deployment=latest.deployment,
         output_tokens=side.output_tokens,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.bars import Bar, Bars
-from benchmarks.charts import Chart, Point, Series, latency_chart
-from benchmarks.comparison import Comparison
+from benchmarks.charts import Point, Series, latency_chart
+from benchmarks.comparison import Compared, Comparison
 from benchmarks.drawn import Drawn
 from benchmarks.errors import BenchmarkError
 from benchmarks.highest_rate import HighestRate
-from benchmarks.latency_comparison import METRICS, STATISTIC, LatencyAt, Value
+from benchmarks.latency_comparison import METRICS, STATISTIC
 from benchmarks.page import render
 from benchmarks.run_directory import write_atomically
-from benchmarks.slo import Slo
+from benchmarks.slo import Metric, Slo
 
 _TITLES = {
     "ttft": "Time to first token (TTFT)",
@@ -53,10 +52,10 @@ def _drawings(found: Comparison, bounds: list[Slo]) -> list[Drawn]:
     if bars:
         drawn.append(Bars("Highest rate under each SLO", "req/s", [found.base.name, found.candidate.name], bars))
     for metric in METRICS:
-        at = [item for item in found.latencies if item.metric == metric]
-        if at:
-            lines = [(str(slo), slo.bound_ms) for slo in bounds if slo.metric == metric]
-            drawn.append(_chart(f"{_TITLES[metric]}, {STATISTIC}", found, at, lines))
+        series = [_series(side, metric) for side in (found.base, found.candidate)]
+        if any(line.points for line in series):
+            lines = [(f"SLO {slo}", slo.bound_ms) for slo in bounds if slo.metric == metric]
+            drawn.append(latency_chart(f"{_TITLES[metric]}, {STATISTIC}", series, lines))
     return drawn
 
 
@@ -64,12 +63,7 @@ def _sides(found: Comparison, base: HighestRate, candidate: HighestRate) -> list
     return [(found.base.name, base), (found.candidate.name, candidate)]
 
 
-def _chart(title: str, found: Comparison, at: list[LatencyAt], bounds: list[tuple[str, float]]) -> Chart:
-    def points(side: Callable[[LatencyAt], Value]) -> list[Point]:
-        return [Point(item.rate, side(item).value, side(item).low, side(item).high) for item in at]
-
-    series = [
-        Series(found.base.name, points(lambda item: item.base)),
-        Series(found.candidate.name, points(lambda item: item.candidate)),
-    ]
-    return latency_chart(title, series, [(f"SLO {label}", value) for label, value in bounds])
+def _series(side: Compared, metric: Metric) -> Series:
+    """All that a side was measured to have, whether or not the other side was at the same rates."""
+    own = [item for item in side.latencies if item.metric == metric]
+    return Series(side.name, [Point(item.rate, item.value.value, item.value.low, item.value.high) for item in own])

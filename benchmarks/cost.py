@@ -40,6 +40,8 @@ class Capacity:
                 f"no cost without a rate above 0 that meets the SLO, inside its interval: {self.rate:g} req/s "
                 f"in [{self.lowest:g}, {self.highest:g}]"
             )
+        if not self.output_tokens > 0:
+            raise BenchmarkError(f"no cost without output tokens: a request has {self.output_tokens:g} on average")
         if self.gpus <= 0:
             raise BenchmarkError("no cost without GPUs: this deployment runs on CPUs")
 

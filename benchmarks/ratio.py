@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel
@@ -34,12 +35,33 @@ def ratio(base: Boundary, candidate: Boundary) -> Ratio:
     if base.rate is None or candidate.rate is None or not base.spread or not candidate.spread:
         return Ratio(verdict="not known")
     difference = math.log(candidate.rate / base.rate)
-    parts = [(base.spread**2, base.freedom), (candidate.spread**2, candidate.freedom)]
+    return _welch(difference, [(base.spread**2, base.freedom), (candidate.spread**2, candidate.freedom)])
+
+
+def ratio_of_runs(base: Sequence[float], candidate: Sequence[float]) -> Ratio:
+    """Compare the means of repeated runs, two at least on each side, by the scatter between them.
+
+    Values are above 0, and those of one side differ at least. The t is of their logarithms, so the estimate is the
+    ratio of geometric means.
+    """
+    means: list[float] = []
+    parts: list[tuple[float, float]] = []
+    for runs in (base, candidate):
+        logs = [math.log(value) for value in runs]
+        mean, freedom = sum(logs) / len(logs), len(logs) - 1
+        means.append(mean)
+        parts.append((sum((value - mean) ** 2 for value in logs) / freedom / len(logs), freedom))
+    return _welch(means[1] - means[0], parts)
+
+
+def _welch(difference: float, parts: Sequence[tuple[float, float]]) -> Ratio:
+    """From a difference of logarithms, and of each side the variance of its mean and that one's degrees of freedom."""
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / free for part, free in parts)
     from scipy import stats  # see benchmarks/boundary.py
 
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
-    low, high = math.exp(difference - reach), math.exp(difference + reach)
+    # A scatter beyond all sense (two runs, one of which stalled) is a range from 0 up to as much as a float holds.
+    low, high = math.exp(max(difference - reach, -700)), math.exp(min(difference + reach, 700))
     verdict: Verdict = "more" if low > 1 else "less" if high < 1 else "no difference shown"
     return Ratio(verdict=verdict, estimate=math.exp(difference), low=low, high=high)

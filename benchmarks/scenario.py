@@ -119,6 +119,8 @@ class Scenario(_Strict):
             raise ValueError("osl: answers of one token have no time per output token; at least 2")
         if self.arrivals == "trace" and self.trace is None:
             raise ValueError("arrivals: trace replays the spacing of a trace, and there is none")
+        if any(name.strip() in ("", "slo") for name in self.also):
+            raise ValueError("also: each set needs a name, and not slo, which results call the scenario's own bounds")
         if any(not bounds for bounds in self.also.values()):
             raise ValueError("each set under also needs a bound")
         if self.max_requests < self.min_requests:

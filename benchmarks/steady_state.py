@@ -67,7 +67,7 @@ def find_settled(requests: Sequence[Request], least: int) -> Settled:
     if len(answered) < TELLING:
         first = max(least, min(latency, half))
         return Settled(first, None, f"{len(answered)} answers are too few to tell where the load had settled")
-    waits = _cut(np.log1p([wait for _, wait in answered]))
+    waits = _cut(np.log1p([max(0.0, wait) for _, wait in answered]))
     flying = _cut(np.log1p(in_flight(requests)))
     if waits is None or flying is None or latency > half:
         return Settled(half, False, f"not settled after half of {len(requests)} requests")
@@ -81,7 +81,9 @@ def in_flight(requests: Sequence[Request]) -> list[int]:
     """Requests in flight at each one's sending, itself not counted. In the order of `requests`."""
     sent = np.array([request.sent_s for request in requests])
     ended = np.sort([request.end_s for request in requests])
-    return [int(position - done) for position, done in enumerate(np.searchsorted(ended, sent, side="right"))]
+    before = enumerate(np.searchsorted(ended, sent, side="right"))
+    # One that ended when it was sent, or before by a broken clock, counts among those that had ended.
+    return [max(0, int(position - done)) for position, done in before]
 
 
 def _one_latency(requests: Sequence[Request]) -> int:

@@ -123,7 +123,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
         console.print(sentence, soft_wrap=True, markup=False, highlight=False)
     for finding in found.accepted:
         console.print(f"[red]accepted fault[/] {finding.id}: {escape(finding.sentence)}", soft_wrap=True)
-    for finding in found.findings:
+    for finding in [*found.findings, *found.notes]:
         if finding.outcome == "note":
             console.print(f"[yellow]note[/] {finding.id}: {escape(finding.sentence)}", soft_wrap=True)
     for line in found.left_out:

@@ -36,7 +36,7 @@ class Worth(BaseModel):
 def worth(
     slo: SloComparison, base: ComparedSide, candidate: ComparedSide, price: Price | None, load: float | None
 ) -> Worth | None:
-    """None where a side has no GPUs, or its rate under this SLO is not known with a range."""
+    """None where a side has no GPUs or no complete answer, or its rate under this SLO is not known with a range."""
     ours, theirs = _capacity(base, slo.base), _capacity(candidate, slo.candidate)
     if ours is None or theirs is None:
         return None
@@ -56,7 +56,7 @@ def worth(
 
 def _capacity(side: ComparedSide, highest: HighestRate) -> Capacity | None:
     gpus = side.runs[-1].target.deployment.gpus
-    if not gpus or highest.rate is None or highest.passes is None or highest.fails is None:
+    if not gpus or not side.output_tokens or highest.rate is None or highest.passes is None or highest.fails is None:
         return None
     nodes = math.ceil(gpus / GPUS_PER_NODE)
     return Capacity(highest.rate, highest.passes, highest.fails, gpus, nodes, side.output_tokens)

@@ -65,13 +65,23 @@ def empty(seen: Seen) -> Verdict | None:
 @kind("short-answers")
 def short(seen: Seen) -> Verdict | None:
     """Answers with fewer tokens than were asked for. Each one is less work than the scenario says."""
-    lengths = [r.output_tokens for r in seen.requests if _short(seen, r) and r.output_tokens]
-    return _counted(
-        seen,
-        lambda r: _short(seen, r),
-        "are shorter than asked",
-        f": the shortest has {min(lengths, default=0)} tokens",
-    )
+    lengths = [r.output_tokens or 0 for r in seen.requests if _short(r)]
+    return _counted(seen, _short, "are shorter than asked", f": the shortest has {min(lengths, default=0)} tokens")
+
+
+@kind("long-answers")
+def long(seen: Seen) -> Verdict | None:
+    """Answers with more tokens than were asked for, or counted as more. Each one is other work than the scenario says,
+    and a count that is too high makes TPOT too low."""
+    lengths = [r.output_tokens or 0 for r in seen.requests if _long(r)]
+    return _counted(seen, _long, "are longer than asked", f": the longest has {max(lengths, default=0)} tokens")
+
+
+@kind("times")
+def times(seen: Seen) -> Verdict:
+    """Times that no request has: an end before its beginning, a first token before the request was sent or after the
+    last, or at the very moment of sending. A broken clock, or another unit; such answers are in no latency."""
+    return _counted(seen, lambda r: r.error is None and r.impossible(), "have times that no request can have", "")
 
 
 @kind("input-length")
@@ -115,8 +125,12 @@ def _empty(request: Request) -> bool:
     return (request.error is None and request.output_tokens == 0) or _says(request, _NO_CONTENT)
 
 
-def _short(seen: Seen, request: Request) -> bool:
+def _short(request: Request) -> bool:
     return request.error is None and 0 < (request.output_tokens or 0) < request.asked
+
+
+def _long(request: Request) -> bool:
+    return request.error is None and (request.output_tokens or 0) > request.asked
 
 
 def _says(request: Request, words: tuple[str, ...]) -> bool:

@@ -16,6 +16,8 @@ WEIGHTS = ("load_format",)
 CACHES = ("enable_prefix_caching", "block_size")
 # What PD has besides, and how a replica is spread over its GPUs: the arrangement itself.
 ARRANGEMENT = ("kv_transfer_config", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+# What an image has on a side that moves KV, and not on one that moves none.
+_MOVES_KV = ("nixl", "rixl", "ucx")
 # What of a scenario is not the work of one request: names, bounds (a kind of their own), rates, lengths of phases.
 _NOT_SHAPE = (
     "name",
@@ -67,8 +69,25 @@ def caches(pair: Pair) -> Verdict | None:
 
 @kind("unequal-weights")
 def weights(pair: Pair) -> Verdict | None:
-    """Real weights on one side and dummy ones on the other."""
-    return _arguments(pair, WEIGHTS, "weights are loaded alike")
+    """Real weights on one side and dummy ones on the other, by what was deployed or by the engines' arguments."""
+    dummy = {side.name: side.target.deployment.dummy_weights for side in (pair.base, pair.candidate)}
+    lines = _differing(_roles(pair), WEIGHTS)
+    if len(set(dummy.values())) > 1:
+        lines.append(", ".join(f"{name} {'dummy' if made_up else 'real'} weights" for name, made_up in dummy.items()))
+    return fault_if(lines, "; ".join(lines) or "weights are loaded alike")
+
+
+@kind("unknown-arguments")
+def unknown(pair: Pair) -> Verdict:
+    """A side whose engine arguments are not known for each of its roles: whether budgets, data types and caches are
+    equal is then not known either."""
+    lines = [
+        f"{side.name}: no engine argument of {role} is known"
+        for side in (pair.base, pair.candidate)
+        for role in ("prefill", "decode", "aggregated")
+        if getattr(side.target.deployment, role) and not _engine(side).get(role)
+    ]
+    return fault_if(lines, "; ".join(lines) or "every role's engine arguments are known")
 
 
 @kind("unequal-arguments")
@@ -87,11 +106,12 @@ def model(pair: Pair) -> Verdict | None:
 
 
 @kind("unequal-image")
-def image(pair: Pair) -> Verdict | None:
-    """Different versions of vLLM, Ray, NIXL or what else is in the image, rendered for or found in the engines."""
+def image(pair: Pair) -> Verdict:
+    """Different versions of vLLM, Ray or what else is in the image, rendered for or found in the engines, or known on
+    one side only. NIXL may be on one side: the other moves no KV."""
     lines = [
-        *_mappings(pair.base.target.versions, pair.candidate.target.versions),
-        *_mappings(pair.base.image, pair.candidate.image),
+        *_mappings(pair, "rendered", pair.base.target.versions, pair.candidate.target.versions),
+        *_mappings(pair, "found", pair.base.image, pair.candidate.image),
     ]
     return fault_if(lines, "; ".join(dict.fromkeys(lines)) or "both sides run the same versions")
 
@@ -141,13 +161,17 @@ def _differing(roles: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> l
     return lines
 
 
-def _mappings(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> list[str]:
-    """What both have and is not the same. NIXL is on one side only where the other moves no KV."""
-    return [
+def _mappings(pair: Pair, how: str, base: Mapping[str, Any], candidate: Mapping[str, Any]) -> list[str]:
+    """A line for each version that is not the same, and for what one side alone has."""
+    lines = [
         f"{key} {_text(base[key])} against {_text(candidate[key])}"
         for key in base
         if key in candidate and base[key] != candidate[key]
     ]
+    for here, there, lacking in ((base, candidate, pair.candidate), (candidate, base, pair.base)):
+        if alone := [key for key in here if key not in there and not key.startswith(_MOVES_KV)]:
+            lines.append(f"{', '.join(alone)} {how} on one side, not known of {lacking.name}")
+    return lines
 
 
 def _text(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 
 from benchmarks.client_ceiling import Demand
@@ -91,12 +92,17 @@ class RunSeen:
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison. `name` is what sentences call it; image as in RunInfo."""
+    """One side of a comparison. `name` is what sentences call it; image as in RunInfo, of all its runs.
+
+    client: what measured, such as AIPerf, and the versions of it that the runs were made with. started: each run's.
+    """
 
     name: str
     target: Target
     scenario: Scenario
     image: Mapping[str, list[str]] = field(default_factory=dict)
+    client: Mapping[str, list[str]] = field(default_factory=dict)
+    started: Sequence[datetime] = ()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from recorded_metrics import SHORT_AND_LONG, proof_of
@@ -125,6 +126,8 @@ RATE: dict[str, Provoked] = {
     "broken-streams": Provoked(lambda: some(50, output_tokens=None, prompt_tokens=None)),
     "empty-answers": Provoked(lambda: some(50, output_tokens=0)),
     "short-answers": Provoked(lambda: some(5, output_tokens=9)),
+    "long-answers": Provoked(lambda: some(5, output_tokens=32)),
+    "times": Provoked(lambda: some(5, ttft_ms=-3.0)),
     "input-length": Provoked(lambda: edited(lambda _, r: replace(r, prompt_tokens=540))),
     "offered-rate": Provoked(lambda: at(lambda _, time: 1.4 * time)),
     "arrivals": Provoked(lambda: at(lambda number, _: number / 8)),
@@ -134,6 +137,7 @@ RATE: dict[str, Provoked] = {
     "warm-up": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
     "queue": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
     "ttft-trend": Provoked(lambda: edited(slower(lambda when: 1 + 5 * when))),
+    "change": Provoked(lambda: edited(slower(lambda when: 1.5 if when > 0.75 else 1.0))),
     "littles-law": Provoked(lambda: edited(hanging)),
     "drain": Provoked(lambda: edited(slow_end)),
     "delivery": Provoked(lambda: replace(edited(slower(lambda _: 6.0)), engine_s=0.6)),
@@ -210,6 +214,8 @@ ENGINE = {
     "load_format": "dummy",
     "tensor_parallel_size": 8,
 }
+MEASURED_BY = {"aiperf": ["0.13"], "benchmark commit": ["0123abcd"]}
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def pair(
@@ -217,6 +223,8 @@ def pair(
     deployment: dict[str, Any] | None = None,
     asked: dict[str, Any] | None = None,
     image: dict[str, list[str]] | None = None,
+    client: dict[str, list[str]] | None = None,
+    hours: float = 3,
     **target: Any,
 ) -> Pair:
     """Aggregated against PD on as many GPUs, with changes to PD's decode engine, layout, scenario, image, target."""
@@ -227,12 +235,21 @@ def pair(
     roles = {"prefill": moving, "decode": moving | (engine or {})}
     candidate["deployment"] |= layout | {"engine": roles} | (deployment or {})
     return Pair(
-        Side("agg-2", Target.model_validate(base), Scenario.model_validate(scenario_data()), {"vllm": ["0.18"]}),
+        Side(
+            "agg-2",
+            Target.model_validate(base),
+            Scenario.model_validate(scenario_data()),
+            {"vllm": ["0.18"]},
+            MEASURED_BY,
+            [STARTED],
+        ),
         Side(
             "pd-1p1d",
             Target.model_validate(candidate),
             Scenario.model_validate(scenario_data(**(asked or {}))),
             image or {"vllm": ["0.18"], "nixl": ["1.0"]},
+            MEASURED_BY | (client or {}),
+            [STARTED + timedelta(hours=hours)],
         ),
     )
 
@@ -243,6 +260,7 @@ COMPARISON: dict[str, Provoked] = {
     "unequal-dtype": Provoked(lambda: pair({"kv_cache_dtype": "auto"})),
     "unequal-caches": Provoked(lambda: pair({"block_size": 128})),
     "unequal-weights": Provoked(lambda: pair({"load_format": "auto"})),
+    "unknown-arguments": Provoked(lambda: pair(deployment={"engine": {"prefill": ENGINE}})),
     "unequal-arguments": Provoked(lambda: pair({"enforce_eager": True}), "note"),
     "unequal-model": Provoked(lambda: pair(model="another-model")),
     "unequal-image": Provoked(lambda: pair(image={"vllm": ["0.17"]})),
@@ -250,4 +268,6 @@ COMPARISON: dict[str, Provoked] = {
     "unequal-slo": Provoked(
         lambda: pair(asked={"slo": [{"metric": "tpot", "statistic": "p90", "bound": 25, "unit": "ms"}]})
     ),
+    "unequal-client": Provoked(lambda: pair(client={"aiperf": ["0.14"]})),
+    "runs-apart": Provoked(lambda: pair(hours=24 * 40), "note"),
 }

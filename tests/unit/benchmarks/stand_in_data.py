@@ -77,7 +77,10 @@ def poisson(rate: float, count: int) -> list[float]:
 
 
 def request(number: int = 0, **changes: Any) -> Request:
-    """A complete answer of 8 tokens, sent `number` seconds after the first; keyword arguments replace values."""
+    """A complete answer of 8 tokens, sent `number` seconds after the first; keyword arguments replace values.
+
+    A first token that comes would come after the whole answer takes its end along.
+    """
     values: dict[str, Any] = {
         "sent_s": 100.0 + number,
         "due_s": 100.0 + number,
@@ -92,4 +95,7 @@ def request(number: int = 0, **changes: Any) -> Request:
         "asked": 8,
         "planned_prompt": 64,
     }
-    return Request(**(values | changes))
+    values |= changes
+    if values["ttft_ms"] and values["e2e_ms"]:
+        values["e2e_ms"] = max(values["e2e_ms"], values["ttft_ms"])
+    return Request(**values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -90,12 +91,24 @@ def test_it_says_who_is_better_at_what(
     said = capsys.readouterr().out
     assert "slo: " in said
     assert "under TTFT p90 ≤ 1500 ms" in said
-    assert "simulated-2p1d has the lower TPOT p90" in said
+    assert "has the lower" not in said  # a search measures a rate once
     page = (results / "comparisons" / "simulated-2p1d-against-simulated-agg-3" / "comparison.html").read_text()
     found = written(results, "simulated-2p1d-against-simulated-agg-3")
     for sentence in [found["sentence"][1:], *found["latency_sentences"]]:
         assert sentence in page
     assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_repeated_sweeps_say_which_side_has_the_lower_latency_at_their_rates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for minute, topology in enumerate(("agg-3", "2p1d") * 2, start=1):
+        run(tmp_path, topology, minute, rates=[2], min_requests=100, max_requests=100)
+    assert compare(monkeypatch, tmp_path, "simulated-agg-3", "simulated-2p1d") == 0
+    said = capsys.readouterr().out
+    assert "simulated-2p1d has the lower TPOT p90 at 2 req/s" in said
+    found = written(tmp_path, "simulated-2p1d-against-simulated-agg-3")
+    assert [item["rate"] for item in found["candidate"]["latencies"] if item["metric"] == "tpot"] == [2]
 
 
 def test_unequal_sides_are_refused_until_that_is_accepted(
@@ -137,6 +150,34 @@ def test_answers_count_once(results: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert "are of different deployments or scenarios" in capsys.readouterr().err
     assert compare(monkeypatch, results, f"{runs['agg-3']}, {results / 'nothing'}", runs["2p1d"]) == 1
     assert f"error: {results / 'nothing'} is no run directory" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_that_is_not_finished_is_refused(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its directory too; a stack's name takes finished runs alone."""
+    whole = find_side("simulated-agg-2", results).runs[0].path
+    part = tmp_path / "simulated-agg-2" / "20270101T000000Z-0000"
+    shutil.copytree(whole, part)
+    (part / "rates" / "2" / "summary.json").unlink()
+    assert compare(monkeypatch, results, str(part), str(whole)) == 1
+    assert "is not finished (1 of 2 rates kept); finish it with --resume" in " ".join(capsys.readouterr().err.split())
+    shutil.copytree(whole, tmp_path / "simulated-agg-2" / whole.name)
+    assert [run.path.name for run in find_side("simulated-agg-2", tmp_path).runs] == [whole.name]
+
+
+def test_notes_of_the_runs_stand_with_the_comparison(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once a side and kind: the simulated runs have dummy weights, and some rates a short window."""
+    assert compare(monkeypatch, results, "simulated-agg-3", "simulated-2p1d") == 0
+    said = capsys.readouterr().out
+    page = (results / "comparisons" / "simulated-2p1d-against-simulated-agg-3" / "comparison.html").read_text()
+    notes = [finding["id"] for finding in written(results, "simulated-2p1d-against-simulated-agg-3")["notes"]]
+    assert notes.count("weights") == 2
+    assert max(map(notes.count, notes)) == 2
+    for text in (said, page):
+        assert text.count("dummy weights: latency only") == 2
 
 
 def test_two_runs_of_one_stack_have_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,12 @@ def test_a_capacity_that_costs_nothing_is_refused(rate: float, lowest: float, hi
         Capacity(rate=rate, lowest=lowest, highest=highest, gpus=gpus, nodes=1, output_tokens=100)
 
 
+@pytest.mark.parametrize("tokens", [0.0, float("nan")])
+def test_no_cost_without_output_tokens(tokens: float) -> None:
+    with pytest.raises(BenchmarkError, match="no cost without output tokens"):
+        Capacity(rate=2, lowest=1, highest=3, gpus=8, nodes=1, output_tokens=tokens)
+
+
 def test_nodes_exactly_and_in_whole_sets() -> None:
     count = nodes_for(load=10, rate_of_a_set=4, nodes_of_a_set=3)
     assert count.exact == pytest.approx(7.5)

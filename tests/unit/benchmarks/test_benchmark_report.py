@@ -25,6 +25,7 @@ from benchmarks.run_directory import (
     write_atomically,
 )
 from benchmarks.scenario import Scenario
+from benchmarks.slo import Slo
 from benchmarks.summary import summarize
 from benchmarks.target import Target
 from benchmarks.transport import judge
@@ -148,14 +149,16 @@ def test_a_run_from_before_this_evidence_still_has_a_report(run: RunDirectory) -
     assert "No fault found." in shown
 
 
-def test_a_missed_slo_is_no_fault_but_ends_the_claim(run: RunDirectory) -> None:
+def test_a_missed_slo_is_no_fault_but_ends_the_claim(run: RunDirectory, tmp_path: Path) -> None:
+    strict = run.scenario.model_copy(update={"slo": [Slo(metric="ttft", statistic="p90", bound=20, unit="ms")]})
+    run = create(tmp_path / "strict", run.info, run.target, strict)
     finish(run, 1)
-    finish(run, 2, ttft_ms=2500.0)
+    finish(run, 2, ttft_ms=40.0)
     finish(run, 3)
     assert best_rate(run.results()) == 1
     text = write_report(run).read_text(encoding="utf-8")
     assert "not met" in text
-    assert "SLO p90 ≤ 2 s" in text
+    assert "SLO p90 ≤ 20 ms" in text
 
 
 def test_aggregated_has_no_kv_table(tmp_path: Path) -> None:

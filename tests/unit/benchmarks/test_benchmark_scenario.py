@@ -126,6 +126,8 @@ E2E = [{"metric": "e2e", "statistic": "p90", "bound": 4, "unit": "s"}]
         ({"isl": {"normal": {"mean": 5}}}, "isl.lognormal"),
         ({"osl": 1}, "osl: answers of one token"),
         ({"also": {"post": []}}, "each set under also needs a bound"),
+        ({"also": {"slo": [{"metric": "tpot", "statistic": "p90", "bound": 25, "unit": "ms"}]}}, "and not slo"),
+        ({"also": {"": [{"metric": "tpot", "statistic": "p90", "bound": 25, "unit": "ms"}]}}, "each set needs a name"),
         ({"arrivals": "trace"}, "arrivals: trace replays the spacing of a trace"),
         ({"slo": []}, "slo"),
         ({"slo": [{"metric": "ttft", "statistic": "p95", "bound": 1, "unit": "s"}]}, "slo.0.statistic"),

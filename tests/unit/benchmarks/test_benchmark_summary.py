@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def test_warm_up_is_cut_off_and_rates_are_those_of_the_window(scenario: Scenario
     [
         ({"error": "HTTP 500"}, "failed"),
         ({"output_tokens": 7}, "shorter than asked"),
+        ({"output_tokens": 9}, "longer than asked"),
         ({"output_tokens": 0}, "empty"),
         ({"output_tokens": None, "prompt_tokens": None}, "broken off or empty"),
     ],
@@ -121,3 +123,66 @@ def test_damaged_records_are_one_line(tmp_path: Path, text: str, said: str) -> N
         read_records(file, plan(8))
     with pytest.raises(BenchmarkError, match="left no records"):
         read_records(tmp_path / "missing.jsonl", plan(8))
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "said"),
+    [
+        ("time_to_first_token", float("nan"), "time_to_first_token is nan, no number"),
+        ("request_latency", float("inf"), "request_latency is inf, no number"),
+        ("time_to_first_token", "5", "time_to_first_token is '5', no number"),
+        ("inter_chunk_latency", [1.0, None], "inter_chunk_latency is None, no number"),
+        ("usage_completion_tokens", 8.5, "usage_completion_tokens is 8.5, no number of tokens"),
+        ("usage_prompt_tokens", -1, "usage_prompt_tokens is -1, no number of tokens"),
+    ],
+)
+def test_a_value_that_is_no_number_is_one_line(tmp_path: Path, metric: str, value: object, said: str) -> None:
+    """A NaN among TTFTs would make every one of their statistics NaN, and no bound is missed by NaN."""
+    file = tmp_path / "profile_export.jsonl"
+    file.write_text(json.dumps(record(**{metric: value})), encoding="utf-8")
+    with pytest.raises(BenchmarkError, match=f"line 1: {said}"):
+        read_records(file, plan(8))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [1],
+        record() | {"metrics": []},
+        record() | {"error": "boom"},
+        {"metadata": record()["metadata"] | {"request_start_ns": "1"}, "metrics": {}},
+        {"metadata": record()["metadata"], "metrics": {"time_to_first_token": {"value": 0.2, "unit": "s"}}},
+    ],
+)
+def test_a_line_of_another_shape_or_unit_is_one_line(tmp_path: Path, line: object) -> None:
+    file = tmp_path / "profile_export.jsonl"
+    file.write_text(json.dumps(line), encoding="utf-8")
+    with pytest.raises(BenchmarkError, match=r"line 1: .*AIPerf 0\.13"):
+        read_records(file, plan(8))
+
+
+@pytest.mark.parametrize(
+    "times", [{"ttft_ms": -5.0}, {"ttft_ms": 0.0}, {"ttft_ms": 81.0}, {"end_s": 99.0}, {"gaps_ms": (5.0, -1.0)}]
+)
+def test_times_that_no_request_can_have_are_in_no_latency(scenario: Scenario, times: dict[str, Any]) -> None:
+    whole = replace(request(0), gaps_ms=())
+    assert (whole.fault(), replace(whole, ttft_ms=80.0).fault()) == (None, None)  # all tokens at once
+    assert replace(whole, **times).fault() == "with impossible times"
+    summary = summarize(scenario, RATE, [*(request(n) for n in range(30)), replace(request(30), **times)])
+    assert (summary.faults, summary.ttft.count) == ({"with impossible times": 1}, 29)
+
+
+def test_lateness_is_from_when_a_request_was_due(tmp_path: Path) -> None:
+    file = tmp_path / "profile_export.jsonl"
+    undue = record()
+    del undue["metadata"]["credit_issued_ns"]
+    file.write_text("\n".join(json.dumps(line) for line in (record(), undue)), encoding="utf-8")
+    first, second = read_records(file, plan(8))
+    assert (first.due_s, first.sent_s, first.end_s) == (1.0, 1.002, 1.03)
+    assert second.due_s == second.sent_s
+
+
+def test_a_bound_that_is_just_reached_is_met(scenario: Scenario) -> None:
+    (bound,) = scenario.slo
+    just = summarize(scenario, RATE, [request(n, ttft_ms=bound.bound_ms) for n in range(31)])
+    assert (just.ttft.p90, just.slo_met) == (bound.bound_ms, True)

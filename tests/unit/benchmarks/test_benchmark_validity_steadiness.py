@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_runs import AGGREGATED, ANSWER, PD, PROMPT, answered, capacity, clean, scenario, seen
+from simulated_runs import AGGREGATED, ANSWER, PD, PROMPT, answered, capacity, clean, scenario, seen, with_requests
 
 from benchmarks.validity import Seen, check_rate, only_overload
 from benchmarks.validity.load import _deviations
@@ -20,7 +20,7 @@ from tools.simulated_server.model import Arrangement
 from tools.simulated_server.virtual import Arrival, poisson
 
 UTILISATIONS = (0.2, 0.5, 0.7, 0.8, 0.9)
-OVERLOAD = {"window", "warm-up", "queue", "ttft-trend", "littles-law", "drain", "delivery", "failed-requests"}
+OVERLOAD = {"window", "warm-up", "queue", "ttft-trend", "change", "littles-law", "drain", "delivery", "failed-requests"}
 
 
 def faults(run: Seen) -> set[str]:
@@ -75,6 +75,29 @@ def test_a_service_that_becomes_slower_is_found() -> None:
             e2e, ttft = by * (request.e2e_ms or 0), by * (request.ttft_ms or 0)
             requests.append(replace(request, e2e_ms=e2e, ttft_ms=ttft, end_s=request.sent_s + e2e / 1000))
         assert "queue" in faults(seen(run.scenario, run.summary.offered, requests))
+
+
+@pytest.mark.parametrize("by", [0.5, 1.5, 3.0])
+@pytest.mark.parametrize(("start", "end"), [(0.6, 1.0), (0.75, 1.0), (0.9, 1.0), (0.5, 0.7)])
+def test_a_service_that_becomes_another_at_once_is_found(by: float, start: float, end: float) -> None:
+    """A step that stays, and one that is taken back: a line through the window sees neither."""
+    run = clean(PD, 8.0, seed=4, window_s=120.0)
+    first, last = run.requests[0].sent_s, run.requests[-1].sent_s
+    requests = [
+        replace(r, e2e_ms=by * e2e, ttft_ms=by * ttft, end_s=r.sent_s + by * e2e / 1000)
+        if start < (r.sent_s - first) / (last - first) <= end and (e2e := r.e2e_ms) and (ttft := r.ttft_ms)
+        else r
+        for r in run.requests
+    ]
+    assert faults(with_requests(run, requests)) & {"change", "warm-up"}
+
+
+@pytest.mark.filterwarnings("error")
+def test_answers_that_end_when_they_were_sent_are_faults_and_no_error() -> None:
+    run = clean()
+    assert {"times", "littles-law"} <= faults(
+        seen(run.scenario, 8.0, [replace(r, end_s=r.sent_s, ttft_ms=0.0, e2e_ms=0.0) for r in run.requests])
+    )
 
 
 def with_arrivals(times: Callable[[float, int, random.Random], list[float]], seed: int) -> Seen:
