@@ -33,6 +33,7 @@ from benchmarks.prompt_text import Words, find_words, write_prompts
 from benchmarks.prompts import count_alike
 from benchmarks.records import RECORDS_FILE, Request, read_records
 from benchmarks.run_directory import RateResult, RunDirectory, RunInfo
+from benchmarks.run_lock import check_free, only_one
 from benchmarks.scenario import Scenario, seed_for
 from benchmarks.summary import summarize
 from benchmarks.target import Target
@@ -52,7 +53,9 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
     version = aiperf_version(find_aiperf(aiperf))
     preflight.check_service(target)
     if resume:
-        return run_directory.find_unfinished(results, target, scenario)
+        found = run_directory.find_unfinished(results, target, scenario)
+        check_free(found.path)
+        return found
     now = datetime.now(UTC)
     info = RunInfo(
         run_id=run_directory.new_run_id(now),
@@ -68,9 +71,14 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
 def execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None = None) -> list[RateResult]:
     """Measure every rate that a run still lacks, write down up to which its SLOs are met, and return all results.
 
-    `say` is told what is going on, a line at a time. Raises BenchmarkError when a rate cannot be measured; finished
-    rates stay.
+    `say` is told what is going on, a line at a time. Raises BenchmarkError when a rate cannot be measured, finished
+    rates stay; and when another process measures this run.
     """
+    with only_one(run.path):
+        return _execute(run, aiperf, say, settling)
+
+
+def _execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None) -> list[RateResult]:
     measured = read_measured(run)
     # What the first length goes by matters only where there is a first: is anything left to do at all?
     if next_step(run.scenario, measured, idle_e2e_s=1.0) is not None:

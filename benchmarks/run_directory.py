@@ -35,6 +35,7 @@ WORDS = "words.json"
 WORKLOAD = "workload.json"
 PROMPTS = "prompts.jsonl"
 ANSWERS = "answers.json"
+INTERRUPTED = ".interrupted-"
 
 
 class RunInfo(BaseModel):
@@ -95,12 +96,22 @@ class RunDirectory:
     def finished(self, rate: float) -> RateResult | None:
         """The result of a rate, or None when it is not finished. Raises BenchmarkError when its file is damaged."""
         path = self.rate_folder(rate) / SUMMARY
-        return _read(RateResult, path) if path.exists() else None
+        return self._result(path) if path.exists() else None
 
     def results(self) -> list[RateResult]:
         """Results of all finished rates, lowest rate first."""
-        found = [_read(RateResult, path) for path in (self.path / "rates").glob(f"*/{SUMMARY}")]
-        return sorted(found, key=lambda result: result.rate)
+        return sorted((self._result(path) for path in self._summaries()), key=lambda result: result.rate)
+
+    def _summaries(self) -> list[Path]:
+        """Summaries of finished rates. What was cut off counts for nothing, even where it has one."""
+        found = (self.path / "rates").glob(f"*/{SUMMARY}")
+        return [path for path in found if INTERRUPTED not in path.parent.name]
+
+    def _result(self, path: Path) -> RateResult:
+        result = _read(RateResult, path)
+        if path.parent.name != f"{result.rate:g}":
+            raise BenchmarkError(f"{path} is of another rate, {result.rate:g} req/s; put the folder back where it was")
+        return result
 
     def priming(self) -> Priming | None:
         """How the service was woken before the last attempt; None when none has begun. Raises BenchmarkError."""
@@ -120,14 +131,14 @@ class RunDirectory:
     @property
     def progress(self) -> str:
         """How far it has come, such as `2 of 3 rates kept`."""
-        done = len(list((self.path / "rates").glob(f"*/{SUMMARY}")))
+        done = len(self._summaries())
         return f"{done} of {len(self.scenario.rates)} rates kept" if self.scenario.rates else f"{done} rates kept"
 
     def start_rate(self, rate: float) -> tuple[Path, int]:
         """A fresh folder for a rate, and which attempt this is; what an earlier one left is kept beside it."""
         folder = self.rate_folder(rate)
         attempt = 1
-        while (aside := folder.with_name(f"{folder.name}.interrupted-{attempt}")).exists():
+        while (aside := folder.with_name(f"{folder.name}{INTERRUPTED}{attempt}")).exists():
             attempt += 1
         if folder.exists():
             folder.rename(aside)

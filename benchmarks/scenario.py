@@ -101,8 +101,13 @@ class Scenario(_Strict):
     @field_validator("rates")
     @classmethod
     def _rates_make_sense(cls, rates: list[float]) -> list[float]:
-        if not all(math.isfinite(rate) and rate > 0 for rate in rates) or len(set(rates)) != len(rates):
+        if not all(math.isfinite(rate) and rate > 0 for rate in rates):
             raise ValueError("rates must be different numbers greater than 0")
+        # As folders are named, and as AIPerf is told them.
+        names = [f"{rate:g}" for rate in rates]
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"rates must be different numbers greater than 0, and {twice} stands twice (six digits)")
         return sorted(rates)
 
     @model_validator(mode="after")
