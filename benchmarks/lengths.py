@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 _NORMAL = NormalDist()
+# Of one prompt or answer. The longest context that a published model claims is 10M tokens (Llama 4 Scout's card).
+MOST_TOKENS = 10_000_000
 
 
 class LognormalBody(BaseModel):
