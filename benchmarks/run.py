@@ -32,6 +32,7 @@ from benchmarks.process import run_in_group
 from benchmarks.prompt_text import Words, find_words, write_prompts
 from benchmarks.prompts import count_alike
 from benchmarks.records import RECORDS_FILE, Request, read_records
+from benchmarks.resume import check_same_software, find_unfinished
 from benchmarks.run_directory import RateResult, RunDirectory, RunInfo
 from benchmarks.run_lock import check_free, only_one
 from benchmarks.scenario import Scenario, seed_for
@@ -49,13 +50,10 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
 
     Raises BenchmarkError, and has then started nothing.
     """
+    scenario = scenario.pinned()
     preflight.check_results_folder(results)
     version = aiperf_version(find_aiperf(aiperf))
     preflight.check_service(target)
-    if resume:
-        found = run_directory.find_unfinished(results, target, scenario)
-        check_free(found.path)
-        return found
     now = datetime.now(UTC)
     info = RunInfo(
         run_id=run_directory.new_run_id(now),
@@ -65,7 +63,12 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
         commit=own_commit(),
         image=image_content(scrape_target(target)) if target.has_metrics else {},
     )
-    return run_directory.create(results, info, target, scenario)
+    if not resume:
+        return run_directory.create(results, info, target, scenario)
+    found = find_unfinished(results, target, scenario)
+    check_free(found.path)
+    check_same_software(found, info)
+    return found
 
 
 def execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None = None) -> list[RateResult]:

@@ -176,32 +176,6 @@ def open_run(path: Path) -> RunDirectory:
     )
 
 
-def find_unfinished(results: Path, target: Target, scenario: Scenario) -> RunDirectory:
-    """The latest unfinished run of the same target and scenario. Runs that cannot be read are passed over.
-
-    Raises BenchmarkError when the stack has none, or when its latest measures something else.
-    """
-    runs: list[RunDirectory] = []
-    unreadable: list[BenchmarkError] = []
-    for path in sorted((results / target.stack).glob("*/run.json"), reverse=True):
-        try:
-            runs.append(open_run(path.parent))
-        except BenchmarkError as error:
-            unreadable.append(error)
-    runs = [run for run in runs if not run.complete]
-    besides = f" ({len(unreadable)} not readable, the latest: {unreadable[0]})" if unreadable else ""
-    if not runs:
-        raise BenchmarkError(
-            f"no unfinished run of {target.stack} under {results}{besides}; start one without --resume"
-        )
-    for run in runs:
-        if run.target == target and run.scenario == scenario:
-            return run
-    raise BenchmarkError(
-        f"{runs[0].path} was started with another target, scenario or rates{besides}; start a new run without --resume"
-    )
-
-
 def new_run_id(now: datetime) -> str:
     """A name that sorts by time and is never used twice."""
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"

@@ -9,59 +9,22 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from benchmarks.conversations import check_spacing, check_turns
 from benchmarks.errors import BenchmarkError, first_problem
 from benchmarks.lengths import Length, highest_of, lowest_of, mean_of
 from benchmarks.run_length import LONGEST_WARMUP_PART
+from benchmarks.scenario_parts import Search, Strict, TraceFile
 from benchmarks.slo import Slo
-from benchmarks.trace_files import read_trace
+from benchmarks.trace_files import Traced, read_trace, sha256_of
 
 SCENARIOS_FILE = Path(__file__).with_name("scenarios.yaml")
 # Twenty times the memory of a queue near saturation, in the study's services: docs/explanation/method-study.md.
 MOST_REQUESTS = 4000
-# Before a range is believed: fewer degrees of freedom would raise t, and a lucky few runs can lie on a line.
-FEWEST_RUNS = 10
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Search(_Strict):
-    """Between which rates, in requests per second, the highest that meets the SLO is looked for.
-
-    half_width: of the range that the result is to have, as a part of it. most_runs: rates measured for one SLO at most.
-    """
-
-    lowest: float = Field(gt=0)
-    highest: float = Field(gt=0)
-    half_width: float = Field(default=0.03, gt=0, lt=0.5)
-    most_runs: int = Field(default=16, ge=FEWEST_RUNS)
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Search:
-        if not self.lowest < self.highest < math.inf:
-            raise ValueError("lowest must be less than highest")
-        return self
-
-    def __str__(self) -> str:
-        return f"search {self.lowest:g}-{self.highest:g}"
-
-
-class TraceFile(_Strict):
-    """A recorded trace that lengths come from, and shared blocks where it has any: benchmarks/trace_files.py.
-
-    file: beside the scenarios file if it is no absolute path. longest: requests of more tokens, prompt and answer
-    together, are left out, such as those that the engine's max_model_len does not hold.
-    """
-
-    file: str = Field(min_length=1)
-    longest: int | None = Field(default=None, gt=1)
-
-
-class Scenario(_Strict):
+class Scenario(Strict):
     """Load of one shape, and what counts as good enough. The reference of all keys: docs/reference/scenarios.md.
 
     isl and osl are in tokens. prefix_hit_rate is the share of all prompt tokens that an earlier prompt has sent, in
@@ -75,15 +38,15 @@ class Scenario(_Strict):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     description: str
-    stacks: list[str] = []
+    stacks: list[str] = Field(default_factory=list)
     isl: Length | None = None
     osl: Length | None = None
     trace: TraceFile | None = None
     prefix_hit_rate: float = Field(default=0, ge=0, lt=1)
     turns: int = Field(default=1, ge=1, le=1000)
     slo: list[Slo] = Field(min_length=1)
-    also: dict[str, list[Slo]] = {}
-    rates: list[float] = []
+    also: dict[str, list[Slo]] = Field(default_factory=dict)
+    rates: list[float] = Field(default_factory=list)
     search: Search | None = None
     warmup_s: float = Field(gt=0)
     window_s: float = Field(gt=0)
@@ -143,11 +106,24 @@ class Scenario(_Strict):
         assert self.osl is not None  # noqa: S101
         return self.isl, self.osl
 
+    def traced(self) -> tuple[Traced, ...]:
+        """The requests of its trace. Raises BenchmarkError when that cannot be read, or is not the one it was."""
+        assert self.trace is not None  # noqa: S101
+        return read_trace(Path(self.trace.file), self.trace.longest, self.trace.sha256)
+
+    def pinned(self) -> Scenario:
+        """The same with the SHA-256 of its trace, if it has one. Raises BenchmarkError when that cannot be read."""
+        if self.trace is None:
+            return self
+        self.traced()
+        update = {"sha256": sha256_of(Path(self.trace.file))}
+        return self.model_copy(update={"trace": self.trace.model_copy(update=update)})
+
     @property
     def longest(self) -> tuple[int, int]:
         """Tokens of the longest prompt and of the longest answer. Raises BenchmarkError when a trace cannot be read."""
         if self.trace is not None:
-            rows = read_trace(Path(self.trace.file), self.trace.longest)
+            rows = self.traced()
             return max(row.isl for row in rows), max(row.osl for row in rows)
         isl, osl = self.lengths
         if self.turns == 1:

@@ -15,12 +15,12 @@ from stand_in_data import aggregated, poisson, request, scenario_data, target_da
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import KvProof
 from benchmarks.report import write_report
+from benchmarks.resume import find_unfinished
 from benchmarks.run_directory import (
     RateResult,
     RunDirectory,
     RunInfo,
     create,
-    find_unfinished,
     open_run,
     write_atomically,
 )
