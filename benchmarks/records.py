@@ -69,6 +69,8 @@ def read_records(path: Path, workload: Workload) -> list[Request]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise BenchmarkError(f"AIPerf left no records at {path}: {error.strerror}; see aiperf.log beside it") from None
+    except UnicodeDecodeError:
+        raise BenchmarkError(f"{path} is damaged: not UTF-8") from None
     requests: list[Request] = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -77,7 +79,7 @@ def read_records(path: Path, workload: Workload) -> list[Request]:
             if known is None:
                 raise BenchmarkError(f"{path}, line {number}: a request that was not planned; is it of another run?")
             requests.append(_request(raw, known))
-        except (json.JSONDecodeError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise BenchmarkError(f"{path}, line {number}: not a record of AIPerf 0.13; is it cut off?") from None
     if not requests:
         raise BenchmarkError(f"AIPerf wrote no record to {path}; see aiperf.log beside it")

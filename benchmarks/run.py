@@ -20,7 +20,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import WATCHED, all_counted, prove_kv
 from benchmarks.highest_rate import write_answers
 from benchmarks.image_content import image_content
-from benchmarks.kept_files import file_sizes
+from benchmarks.kept_files import file_sizes, file_sums
 from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf, worker_count
 from benchmarks.measured import read_measured, read_rate
 from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
@@ -89,7 +89,7 @@ def _execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None
         say("looking for words that are one token each")
         words = find_words(executable, run.target.tokenizer, run.path / run_directory.WORDS)
         priming = prime(run.target, run.scenario, say)
-        run_directory.write_atomically(run.path / run_directory.PRIMING, priming.model_dump_json())
+        run.keep(run_directory.PRIMING, priming.model_dump_json())
         _quiet_service(run.target, say, settling or Settling())
         idle_e2e_s = priming.whole_answer_s(run.scenario)
         while (step := next_step(run.scenario, measured, idle_e2e_s)) is not None:
@@ -151,8 +151,15 @@ def _measure(
         client=watched,
         demand=asked,
     )
-    files = file_sizes(folder)
-    return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=check_rate(seen), files=files)
+    return RateResult(
+        rate=rate,
+        seed=seed,
+        summary=summary,
+        kv=proof,
+        findings=check_rate(seen),
+        files=file_sizes(folder),
+        sha256=file_sums(folder),
+    )
 
 
 def _enough(requests: list[Request], warmup: int, due: int, folder: Path) -> list[Request]:

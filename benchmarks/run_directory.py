@@ -2,6 +2,7 @@
 
 results/<stack>/<time>-<id>/
     run.json  target.json  scenario.json  words.json  priming.json
+    sums.json         SHA-256 of those, of each rate's summary.json and of answers.json
     answers.json      up to which rate each SLO is met; written last
     report.html  summary.json
     rates/<rate>/
@@ -13,7 +14,6 @@ results/<stack>/<time>-<id>/
 
 from __future__ import annotations
 
-import os
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,8 @@ from benchmarks.evidence import KvProof
 from benchmarks.priming import Priming
 from benchmarks.scenario import Scenario
 from benchmarks.summary import RateSummary
+from benchmarks.sums import forget, write_kept
+from benchmarks.sums import write_atomically as write_atomically  # others know it by this module
 from benchmarks.target import Target
 from benchmarks.validity import Finding, only_overload
 
@@ -42,7 +44,7 @@ class RunInfo(BaseModel):
     """How a run was made. `tools` maps a program to its version; `commit` is the benchmark's own, if known.
 
     `image`: component -> versions that the engines' images were found to have when they were built, one unless engines
-    differ; empty where engines run without an image of ours, or tell no metrics.
+    differ; empty where engines run without an image of ours, or tell no metrics. `sums`: whether it has checksums.
     """
 
     format: Literal[1] = 1
@@ -52,10 +54,14 @@ class RunInfo(BaseModel):
     tools: dict[str, str]
     commit: str = ""
     image: dict[str, list[str]] = Field(default_factory=dict)
+    sums: bool = False
 
 
 class RateResult(BaseModel):
-    """Everything a finished rate says. `seed` is AIPerf's; `files`: bytes of each file of the rate when it was done."""
+    """Everything a finished rate says. `seed` is AIPerf's.
+
+    Of each file of the rate when it was done: `files` has the bytes, `sha256` the sum in hexadecimal.
+    """
 
     rate: float
     seed: int
@@ -63,6 +69,7 @@ class RateResult(BaseModel):
     kv: KvProof
     findings: list[Finding]
     files: dict[str, int] = {}
+    sha256: dict[str, str] = {}
 
     @property
     def overloaded(self) -> bool:
@@ -143,12 +150,20 @@ class RunDirectory:
         if folder.exists():
             folder.rename(aside)
             attempt += 1
+        forget(self.path, self._summary_name(rate))
         folder.mkdir(parents=True)
         return folder, attempt
 
     def finish_rate(self, result: RateResult) -> None:
         """Write a rate's result; from this moment the rate counts as finished."""
-        write_atomically(self.rate_folder(result.rate) / SUMMARY, result.model_dump_json(indent=2))
+        self.keep(self._summary_name(result.rate), result.model_dump_json(indent=2))
+
+    def keep(self, name: str, text: str) -> None:
+        """Write a file that the run is judged by, `name` below its folder, and its checksum."""
+        write_kept(self.path, name, text)
+
+    def _summary_name(self, rate: float) -> str:
+        return (self.rate_folder(rate) / SUMMARY).relative_to(self.path).as_posix()
 
 
 def create(results: Path, info: RunInfo, target: Target, scenario: Scenario) -> RunDirectory:
@@ -156,9 +171,10 @@ def create(results: Path, info: RunInfo, target: Target, scenario: Scenario) -> 
     path = results / target.stack / info.run_id
     try:
         path.mkdir(parents=True)
-        write_atomically(path / "target.json", target.model_dump_json(indent=2))
-        write_atomically(path / "scenario.json", scenario.model_dump_json(indent=2))
-        write_atomically(path / "run.json", info.model_dump_json(indent=2))
+        write_kept(path, "target.json", target.model_dump_json(indent=2))
+        write_kept(path, "scenario.json", scenario.model_dump_json(indent=2))
+        info = info.model_copy(update={"sums": True})
+        write_kept(path, "run.json", info.model_dump_json(indent=2))
     except OSError as error:
         raise BenchmarkError(f"cannot write to {path}: {error.strerror}; choose a folder with --results") from None
     return RunDirectory(path, info, target, scenario)
@@ -179,16 +195,6 @@ def open_run(path: Path) -> RunDirectory:
 def new_run_id(now: datetime) -> str:
     """A name that sorts by time and is never used twice."""
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file that either is there whole or is not."""
-    draft = path.with_name(path.name + ".part")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def _read[Model: BaseModel](model: type[Model], path: Path) -> Model:
