@@ -6,16 +6,16 @@ import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from benchmarks import strict_json, strict_yaml
 from benchmarks.conversations import check_spacing, check_turns
-from benchmarks.errors import BenchmarkError, first_problem
+from benchmarks.errors import BenchmarkError, first_problem, place_of
 from benchmarks.lengths import Length, highest_of, lowest_of, mean_of
 from benchmarks.run_length import LONGEST_WARMUP_PART
-from benchmarks.scenario_parts import Search, Strict, TraceFile
+from benchmarks.scenario_parts import FASTEST, LONGEST_S, MOST_SENT, SLOWEST, Search, Strict, TraceFile
 from benchmarks.slo import Slo
 from benchmarks.trace_files import Traced, read_trace, sha256_of
 
@@ -48,13 +48,13 @@ class Scenario(Strict):
     also: dict[str, list[Slo]] = Field(default_factory=dict)
     rates: list[float] = Field(default_factory=list)
     search: Search | None = None
-    warmup_s: float = Field(gt=0)
-    window_s: float = Field(gt=0)
-    min_requests: int = Field(ge=5)
-    max_requests: int = Field(default=MOST_REQUESTS, ge=5)
+    warmup_s: float = Field(gt=0, le=LONGEST_S)
+    window_s: float = Field(gt=0, le=LONGEST_S)
+    min_requests: int = Field(ge=5, le=MOST_SENT)
+    max_requests: int = Field(default=MOST_REQUESTS, ge=5, le=MOST_SENT)
     arrivals: Literal["poisson", "trace"] = "poisson"
-    request_timeout_s: float = Field(gt=0)
-    seed: Literal["per-run"] | int = "per-run"
+    request_timeout_s: float = Field(gt=0, le=LONGEST_S)
+    seed: Literal["per-run"] | Annotated[int, Field(ge=-(2**63), lt=2**63)] = "per-run"
 
     @field_validator("trace", mode="before")
     @classmethod
@@ -66,6 +66,8 @@ class Scenario(Strict):
     def _rates_make_sense(cls, rates: list[float]) -> list[float]:
         if not all(math.isfinite(rate) and rate > 0 for rate in rates):
             raise ValueError("rates must be different numbers greater than 0")
+        if any(not SLOWEST <= rate <= FASTEST for rate in rates):
+            raise ValueError(f"rates must lie between {SLOWEST:g} and {FASTEST:g} req/s")
         # As folders are named, and as AIPerf is told them.
         names = [f"{rate:g}" for rate in rates]
         if len(set(names)) != len(names):
@@ -90,7 +92,11 @@ class Scenario(Strict):
         if any(not bounds for bounds in self.also.values()):
             raise ValueError("each set under also needs a bound")
         if self.max_requests < self.min_requests:
-            raise ValueError(f"max_requests: at least min_requests, {self.min_requests}")
+            raise ValueError(f"max_requests: at least min_requests, {self.min_requests}; it is {self.max_requests}")
+        fastest = self.search.highest if self.search else self.rates[-1]
+        for name, seconds in (("warmup_s", self.warmup_s), ("window_s", self.window_s)):
+            if fastest * seconds > MOST_SENT:
+                raise ValueError(f"{name}: {seconds:g} s at {fastest:g} req/s are over {MOST_SENT:,} requests")
         if self.turns > 1 and self.trace is not None:
             raise ValueError("turns: a trace has its own conversations, if any")
         if self.turns > 1:
@@ -200,17 +206,26 @@ def seed_for(scenario: Scenario, run_id: str, rate: float, attempt: int) -> int:
 def load_scenarios(path: Path = SCENARIOS_FILE) -> dict[str, Scenario]:
     """All scenarios of a file, by name. Raises BenchmarkError naming the scenario and the key at fault."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BenchmarkError(f"cannot read scenarios from {path}: {str(error).splitlines()[0]}") from None
-    if not isinstance(raw, dict) or not all(isinstance(body, dict) for body in raw.values()):
+        read = strict_yaml.Document(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, strict_yaml.NotYamlError) as error:
+        raise BenchmarkError(
+            f"cannot read scenarios from {path}: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    if not isinstance(read.data, dict) or not all(isinstance(body, dict) for body in read.data.values()):
         raise BenchmarkError(f"{path}: expected a mapping of scenario names to settings")
+    raw: dict[Any, dict[Any, Any]] = read.data
     scenarios: dict[str, Scenario] = {}
     for name, body in raw.items():
+        where = f"scenario {name}"
+        if body.get("name", name) != name:
+            raise BenchmarkError(
+                f"{path}, line {read.line([name, 'name'])}: {where}: name: leave it out, the key names it"
+            )
         try:
             scenario = Scenario.model_validate({"name": name, **body})
         except ValidationError as error:
-            raise BenchmarkError(f"{path}: scenario {name}: {first_problem(error)}") from None
+            line = read.line([name, *place_of(error.errors()[0]["loc"], body)])
+            raise BenchmarkError(f"{path}, line {line}: {where}: {first_problem(error, Scenario, body)}") from None
         if scenario.trace is not None:
             file = str((path.parent / scenario.trace.file).resolve())
             scenario = scenario.model_copy(update={"trace": scenario.trace.model_copy(update={"file": file})})
@@ -229,7 +244,11 @@ def find_scenario(name: str, path: Path = SCENARIOS_FILE) -> Scenario:
 
 def parse_scenario(text: str) -> Scenario:
     """A scenario from JSON, its name included. Raises BenchmarkError."""
+    data: Any = None
     try:
-        return Scenario.model_validate_json(text)
+        data = strict_json.loads(text)
+        return Scenario.model_validate(data)
+    except strict_json.NotJsonError as error:
+        raise BenchmarkError(f"--scenario-json: not JSON ({error.problem})") from None
     except ValidationError as error:
-        raise BenchmarkError(f"--scenario-json: {first_problem(error)}") from None
+        raise BenchmarkError(f"--scenario-json: {first_problem(error, Scenario, data)}") from None

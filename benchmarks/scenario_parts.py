@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-import math
-
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 # Before a range is believed: fewer degrees of freedom would raise t, and a lucky few runs can lie on a line.
 FEWEST_RUNS = 10
 
 
+# Far above any use, so that a slip of the keyboard is told at once and not after days, or by a traceback.
+LONGEST_S = 7 * 24 * 3600  # a week
+MOST_SENT = 1_000_000  # requests of one rate; AIPerf holds them all in memory
+SLOWEST, FASTEST = 0.001, 100_000.0  # requests per second
+
+
 class Strict(BaseModel):
     """A block of a scenario: every key is known, and no value changes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_what_it_seems(cls, value: object) -> object:
+        if isinstance(value, bool):  # pydantic takes it for 0 or 1
+            raise ValueError(f"must not be {str(value).lower()}")
+        if isinstance(value, str) and any((c < " " and c not in "\n\t") or "\ud800" <= c <= "\udfff" for c in value):
+            raise ValueError("has control characters, or halves of characters")
+        return value
 
 
 class Search(Strict):
@@ -22,14 +35,14 @@ class Search(Strict):
     half_width: of the range that the result is to have, as a part of it. most_runs: rates measured for one SLO at most.
     """
 
-    lowest: float = Field(gt=0)
-    highest: float = Field(gt=0)
+    lowest: float = Field(ge=SLOWEST, le=FASTEST)
+    highest: float = Field(ge=SLOWEST, le=FASTEST)
     half_width: float = Field(default=0.03, gt=0, lt=0.5)
-    most_runs: int = Field(default=16, ge=FEWEST_RUNS)
+    most_runs: int = Field(default=16, ge=FEWEST_RUNS, le=1000)
 
     @model_validator(mode="after")
     def _in_order(self) -> Search:
-        if not self.lowest < self.highest < math.inf:
+        if not self.lowest < self.highest:
             raise ValueError("lowest must be less than highest")
         return self
 
@@ -48,10 +61,3 @@ class TraceFile(Strict):
     file: str = Field(min_length=1)
     longest: int | None = Field(default=None, gt=1)
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
-
-    @field_validator("file")
-    @classmethod
-    def _is_a_name(cls, file: str) -> str:
-        if "\0" in file:
-            raise ValueError("no file has a NUL in its name")
-        return file

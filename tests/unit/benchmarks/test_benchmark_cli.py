@@ -59,7 +59,7 @@ def write(tmp_path: Path, data: dict[str, Any]) -> str:
         ({"metrics_urls": ["http://127.0.0.1:9/metrics"]}, [], "metrics endpoint http://127.0.0.1:9/metrics does not"),
         ({}, ["--resume"], "no unfinished run of stand-in"),
         ({}, ["--scenarios", "/nowhere.yaml"], "cannot read scenarios from /nowhere.yaml"),
-        ({}, ["--scenario-json", '{"name": "mine"}'], "--scenario-json: description: Field required"),
+        ({}, ["--scenario-json", '{"name": "mine"}'], "--scenario-json: description: is missing"),
     ],
 )
 def test_one_line(
@@ -96,7 +96,7 @@ def test_a_results_folder_that_cannot_be_written(
 
 def test_a_target_from_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("{}"))
-    assert "target standard input: stack: Field required" in fails(monkeypatch, capsys, "run", "-")
+    assert "target standard input: stack: is missing" in fails(monkeypatch, capsys, "run", "-")
 
 
 def test_report_of_something_else(

@@ -132,7 +132,7 @@ def test_a_stack_that_is_not_on_kubernetes_is_measured_from_here(make: Make) -> 
     """The target reaches `python -m benchmarks run` on standard input, and its exit code comes back."""
     done = make({"benchmark": {"stack": "x"}}, "benchmark", "--rates", "1")
     assert done.returncode == 1
-    assert "error: target standard input: url: Field required" in done.stderr
+    assert "error: target standard input: url: is missing" in done.stderr
     assert make.calls == ["stack output --json"]  # no secrets: they would need a passphrase
 
 
