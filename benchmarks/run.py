@@ -190,7 +190,7 @@ def _load(command: LoadCommand, folder: Path, total: int, seconds: float, say: S
 
     # In the system's temporary folder, because AIPerf makes Unix sockets there, whose paths must be short.
     with tempfile.TemporaryDirectory(prefix="aiperf-", ignore_cleanup_errors=True) as scratch:
-        code = run_in_group(command.argv, command.full_environment(scratch), log, tick, watch.look)
+        code = run_in_group(command.argv, command.full_environment(scratch), log, tick, watch.look, Path(scratch))
     run_directory.write_atomically(folder / CLIENT, SAMPLES.dump_json(watch.samples).decode())
     # AIPerf exits with 1 when every request failed, and has written their records then: these are a result.
     if code != 0 and _lines(output / RECORDS_FILE) == 0:

@@ -141,6 +141,13 @@ class RunDirectory:
         done = len(self._summaries())
         return f"{done} of {len(self.scenario.rates)} rates kept" if self.scenario.rates else f"{done} rates kept"
 
+    @property
+    def left(self) -> str:
+        """What is kept of it after it was cut off, and how it goes on."""
+        if self._summaries():
+            return f"{self.progress}; the same command with --resume goes on"
+        return f"no rate is finished, and nothing is lost; what there is lies in {self.path}"
+
     def start_rate(self, rate: float) -> tuple[Path, int]:
         """A fresh folder for a rate, and which attempt this is; what an earlier one left is kept beside it."""
         folder = self.rate_folder(rate)

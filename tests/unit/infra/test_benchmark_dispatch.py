@@ -65,8 +65,8 @@ def make(tmp_path: Path) -> Make:
             "Pulumi does not say what is deployed, its own words are above; `pulumi stack ls` lists the stacks there "
             "are, `make stacks` registers the shipped ones",
         ),
-        ({}, "this stack is not deployed; run pulumi up (or name another one with STACK=)"),
-        ({"nodes": 4, "cluster": {}}, "this stack owns nodes and serves nothing; name one that is on them with STACK="),
+        ({}, "stack nope is not deployed; run pulumi up (or name another one with STACK=)"),
+        ({"nodes": 4, "cluster": {}}, "stack nope owns nodes and serves nothing; name one that is on them with STACK="),
     ],
 )
 def test_nothing_to_measure_is_one_line(make: Make, verb: str, answer: Any, line: str) -> None:
