@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks import run as runner
 from benchmarks.command_line import INTERRUPTED, UNUSABLE, one_line_endings
@@ -22,7 +21,7 @@ from benchmarks.process import endings_as_interrupt
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
 from benchmarks.run_summary import schema as summary_schema
-from benchmarks.scenario import SCENARIOS_FILE, find_scenario, load_scenarios, parse_scenario
+from benchmarks.scenario import SCENARIOS_FILE, Scenario, find_scenario, load_scenarios, parse_scenario
 from benchmarks.target import read_target
 from benchmarks.terminal import Progress, faults, print_comparison, print_summary
 
@@ -59,10 +58,15 @@ def run(
         with endings_as_interrupt(), Progress(console) as progress:
             runner.execute(started, aiperf, progress.say)
     except KeyboardInterrupt:
-        console.print(f"interrupted: {started.progress}; the same command with --resume goes on")
+        console.print(f"interrupted: {started.left}", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
     except BenchmarkError as error:
-        raise BenchmarkError(f"{error} ({started.progress}; --resume goes on)") from None
+        raise BenchmarkError(f"{error} ({started.left})") from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk names no file
+        place = error.filename or f"while writing to {started.path}"
+        raise BenchmarkError(f"{error.strerror}: {place} ({started.left})") from None
     _conclude(started)
 
 
@@ -80,12 +84,12 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="Folder for the page and its data.")] = None,
     accept: Annotated[list[str] | None, typer.Option(help="Id of a fault to use the numbers in spite of.")] = None,
     price: Annotated[str, typer.Option(help="A price of benchmarks/prices.yaml, or money a GPU-hour.")] = DEFAULT_PRICE,
-    load: Annotated[float | None, typer.Option(help="req/s to reckon nodes for; what the candidate serves.")] = None,
+    load: Annotated[str | None, typer.Option(help="req/s to reckon nodes for; what the candidate serves.")] = None,
 ) -> None:
     """Hold a deployment against another: the rate under each SLO, latencies, and what the difference is worth."""
     sides = find_side(base, results), find_side(candidate, results)
     try:
-        found = compare_sides(*sides, accept or (), find_price(price), load)
+        found = compare_sides(*sides, accept or (), find_price(price), _load(load))
     except Refused as error:
         err.print(f"error: {error}", soft_wrap=True, markup=False, highlight=False)
         raise typer.Exit(UNUSABLE) from None
@@ -116,16 +120,32 @@ def schema() -> None:
 @app.command()
 def scenarios(scenarios_file: ScenariosFile = SCENARIOS_FILE) -> None:
     """List the scenarios."""
-    table = Table()
-    table.add_column("scenario", no_wrap=True)  # SCENARIO= takes it whole
-    for heading in ("ISL/OSL", "hit rate", "req/s", "SLO", "what it is"):
-        table.add_column(heading)
+    problems: list[str] = []
     for item in load_scenarios(scenarios_file).values():
-        slo = "\n".join(str(bound) for bound in item.slo)
-        rates = str(item.search) if item.search else " ".join(f"{rate:g}" for rate in item.rates)
-        turns = f"\nin {item.turns} turns" if item.turns > 1 else ""
-        table.add_row(item.name, item.shape, f"{item.prefix_hit_rate:.0%}{turns}", rates, slo, item.description)
-    console.print(table)
+        for line in _described(item):
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
+        try:
+            item.pinned()
+        except BenchmarkError as error:
+            problems.append(f"scenario {item.name}: {error}")
+    if problems:
+        raise BenchmarkError("; ".join(problems))
+
+
+def _described(item: Scenario) -> list[str]:
+    """A scenario in lines of few words, none of which is cut however narrow the terminal is."""
+    rates = str(item.search) if item.search else " ".join(f"{rate:g}" for rate in item.rates)
+    turns = f" in {item.turns} turns" if item.turns > 1 else ""
+    hits = f", hit rate {item.prefix_hit_rate:.0%}{turns}" if item.prefix_hit_rate else ""
+    slo = ", ".join(str(bound) for bound in item.slo)
+    return [item.name, f"  {item.description}", f"  {item.shape}{hits}; {rates} req/s", f"  {slo}"]
+
+
+def _load(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise BenchmarkError(f"--load {text!r}: give requests per second, such as 2.5") from None
 
 
 def _conclude(finished: RunDirectory) -> None:

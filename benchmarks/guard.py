@@ -14,10 +14,21 @@ RELIEVED = b"."  # the benchmark has ended the group itself
 PATIENCE_S = 5.0
 
 
-def main(group: int) -> None:
-    """Wait for the pipe to close; end the group, first politely, unless the benchmark has said that it is gone."""
+def main(group: int, scratch: str | None = None) -> None:
+    """Wait for the pipe to close; end the group, first politely, unless the benchmark has said that it is gone.
+
+    The folder `scratch`, which nobody is left to delete then, goes with the group.
+    """
     if os.read(sys.stdin.fileno(), len(RELIEVED)):
         return
+    _end(group)
+    if scratch is not None:
+        import shutil
+
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _end(group: int) -> None:
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             os.killpg(group, number)
@@ -30,4 +41,4 @@ def main(group: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *sys.argv[2:3])

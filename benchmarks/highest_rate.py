@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
-from benchmarks.errors import BenchmarkError, first_problem
 from benchmarks.joint_search import answers_of, conclude
 from benchmarks.measured import Measured
-from benchmarks.run_directory import ANSWERS, RunDirectory, write_atomically
+from benchmarks.run_directory import ANSWERS, RunDirectory
 from benchmarks.scenario import Scenario
 from benchmarks.slo import Slo
 
@@ -62,16 +61,7 @@ def answer_slos(scenario: Scenario, measured: Sequence[Measured]) -> list[SloAns
 def write_answers(run: RunDirectory, measured: Sequence[Measured]) -> None:
     """Keep what a finished run answers: from this moment it is complete."""
     text = _ANSWERS.dump_json(answer_slos(run.scenario, measured), indent=2).decode()
-    write_atomically(run.path / ANSWERS, text)
-
-
-def read_answers(run: RunDirectory) -> list[SloAnswer]:
-    """What a run answers; nothing while it is not finished. Raises BenchmarkError when the file is damaged."""
-    path = run.path / ANSWERS
-    try:
-        return _ANSWERS.validate_json(path.read_bytes()) if path.exists() else []
-    except ValidationError as error:
-        raise BenchmarkError(f"{path} is damaged or of another version: {first_problem(error)}") from None
+    run.keep(ANSWERS, text)
 
 
 _ANSWERS = TypeAdapter(list[SloAnswer])

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 _NORMAL = NormalDist()
+# Of one prompt or answer. The longest context that a published model claims is 10M tokens (Llama 4 Scout's card).
+MOST_TOKENS = 10_000_000
 
 
 class LognormalBody(BaseModel):
@@ -19,10 +21,10 @@ class LognormalBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    mean: float = Field(gt=0)
-    sigma: float = Field(gt=0, le=3)
-    lowest: int = Field(ge=1)
-    highest: int = Field(ge=1)
+    mean: float = Field(gt=0, le=MOST_TOKENS)
+    sigma: float = Field(ge=0.001, le=3)
+    lowest: int = Field(ge=1, le=MOST_TOKENS)
+    highest: int = Field(ge=1, le=MOST_TOKENS)
 
     @model_validator(mode="after")
     def _mean_inside(self) -> LognormalBody:
@@ -53,7 +55,8 @@ def _kind_of_length(value: object) -> str:
 
 # Told apart by what is written, so that an error is about that and not about every kind in turn.
 Length = Annotated[
-    Annotated[int, Field(ge=1), Tag("tokens")] | Annotated[Lognormal, Tag("lognormal")], Discriminator(_kind_of_length)
+    Annotated[int, Field(ge=1, le=MOST_TOKENS), Tag("tokens")] | Annotated[Lognormal, Tag("lognormal")],
+    Discriminator(_kind_of_length),
 ]
 
 

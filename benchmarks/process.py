@@ -27,12 +27,13 @@ def run_in_group(
     log: Path,
     tick: Callable[[float], None],
     watch: Callable[[int], None] | None = None,
+    scratch: Path | None = None,
 ) -> int:
     """Run a program to its end with output to `log`, calling `tick` with the seconds since its start twice a second.
 
     `watch` is called as often, with the program's process id. Returns its exit code. Whatever ends this call (the end
     of the program, Ctrl-C, a signal turned into an exception, an error in `tick`), the whole process group is gone when
-    it returns. When this process itself is killed, its guard ends the group.
+    it returns. When this process itself is killed, its guard ends the group, and deletes the folder `scratch`.
     """
     start = time.monotonic()
     with log.open("ab") as sink:
@@ -46,7 +47,7 @@ def run_in_group(
         )
     guard: subprocess.Popen[bytes] | None = None
     try:
-        guard = _guard(child.pid)
+        guard = _guard(child.pid, scratch)
         while child.poll() is None:
             tick(time.monotonic() - start)
             if watch is not None:
@@ -65,9 +66,9 @@ def run_in_group(
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _guard(group: int) -> subprocess.Popen[bytes]:
+def _guard(group: int, scratch: Path | None) -> subprocess.Popen[bytes]:
     """Start the guard of a group. Its session of its own keeps Ctrl-C and a closed terminal away from it."""
-    command = [sys.executable, "-I", "-S", str(GUARD), str(group)]
+    command = [sys.executable, "-I", "-S", str(GUARD), str(group), *([str(scratch)] if scratch else [])]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )

@@ -90,7 +90,7 @@ def read_records(path: Path, workload: Workload) -> list[Request]:
     except OSError as error:
         raise BenchmarkError(f"AIPerf left no records at {path}: {error.strerror}; see aiperf.log beside it") from None
     except UnicodeDecodeError:
-        raise BenchmarkError(f"{path} is no text: not records of AIPerf 0.13; is the file damaged?") from None
+        raise BenchmarkError(f"{path} is damaged: not UTF-8") from None
     requests: list[Request] = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -101,7 +101,7 @@ def read_records(path: Path, workload: Workload) -> list[Request]:
             requests.append(_request(raw, known))
         except _Unreadable as wrong:
             raise BenchmarkError(f"{path}, line {number}: {wrong}; not a record as AIPerf 0.13 writes it") from None
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise BenchmarkError(f"{path}, line {number}: not a record of AIPerf 0.13; is it cut off?") from None
     if not requests:
         raise BenchmarkError(f"AIPerf wrote no record to {path}; see aiperf.log beside it")

@@ -5,12 +5,12 @@ The page is one file that needs no network and no script, readable on a phone, o
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import strict_json
 from benchmarks.charts import Chart, Point, Series, latency_chart
 from benchmarks.how_kv_moved import rows
 from benchmarks.page import render
@@ -154,11 +154,15 @@ def _check_rows(results: Sequence[RateResult]) -> list[CheckRow]:
 
 def _commands(run: RunDirectory, results: Sequence[RateResult]) -> list[tuple[float, str]]:
     """The AIPerf command line of each rate, as kept beside its raw records."""
-    lines: list[tuple[float, str]] = []
-    for result in results:
-        kept = json.loads((run.rate_folder(result.rate) / "command.json").read_text(encoding="utf-8"))
-        lines.append((result.rate, shlex.join(kept["argv"])))
-    return lines
+    return [(result.rate, _command(run.rate_folder(result.rate) / "command.json")) for result in results]
+
+
+def _command(path: Path) -> str:
+    """A damaged file is a fault of the run, and no reason to have no report of it."""
+    try:
+        return shlex.join(strict_json.loads(path.read_bytes())["argv"])
+    except (OSError, strict_json.NotJsonError, KeyError, TypeError):
+        return f"({path.name} is missing or damaged)"
 
 
 def _rates(rates: Sequence[float]) -> str:

@@ -20,7 +20,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import WATCHED, all_counted, prove_kv
 from benchmarks.highest_rate import write_answers
 from benchmarks.image_content import image_content
-from benchmarks.kept_files import file_sizes
+from benchmarks.kept_files import file_sizes, file_sums
 from benchmarks.load import LoadCommand, aiperf_version, build_command, find_aiperf, worker_count
 from benchmarks.measured import read_measured, read_rate
 from benchmarks.metrics import Counters, Settling, read_patiently, scrape_target, settle
@@ -32,7 +32,9 @@ from benchmarks.process import run_in_group
 from benchmarks.prompt_text import Words, find_words, write_prompts
 from benchmarks.prompts import count_alike
 from benchmarks.records import RECORDS_FILE, Request, read_records
+from benchmarks.resume import check_same_software, find_unfinished
 from benchmarks.run_directory import RateResult, RunDirectory, RunInfo
+from benchmarks.run_lock import check_free, only_one
 from benchmarks.scenario import Scenario, seed_for
 from benchmarks.summary import summarize
 from benchmarks.target import Target
@@ -48,11 +50,10 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
 
     Raises BenchmarkError, and has then started nothing.
     """
+    scenario = scenario.pinned()
     preflight.check_results_folder(results)
     version = aiperf_version(find_aiperf(aiperf))
     preflight.check_service(target)
-    if resume:
-        return run_directory.find_unfinished(results, target, scenario)
     now = datetime.now(UTC)
     info = RunInfo(
         run_id=run_directory.new_run_id(now),
@@ -62,15 +63,25 @@ def prepare(target: Target, scenario: Scenario, results: Path, aiperf: str, resu
         commit=own_commit(),
         image=image_content(scrape_target(target)) if target.has_metrics else {},
     )
-    return run_directory.create(results, info, target, scenario)
+    if not resume:
+        return run_directory.create(results, info, target, scenario)
+    found = find_unfinished(results, target, scenario)
+    check_free(found.path)
+    check_same_software(found, info)
+    return found
 
 
 def execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None = None) -> list[RateResult]:
     """Measure every rate that a run still lacks, write down up to which its SLOs are met, and return all results.
 
-    `say` is told what is going on, a line at a time. Raises BenchmarkError when a rate cannot be measured; finished
-    rates stay.
+    `say` is told what is going on, a line at a time. Raises BenchmarkError when a rate cannot be measured, finished
+    rates stay; and when another process measures this run.
     """
+    with only_one(run.path):
+        return _execute(run, aiperf, say, settling)
+
+
+def _execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None) -> list[RateResult]:
     measured = read_measured(run)
     # What the first length goes by matters only where there is a first: is anything left to do at all?
     if next_step(run.scenario, measured, idle_e2e_s=1.0) is not None:
@@ -78,7 +89,7 @@ def execute(run: RunDirectory, aiperf: str, say: Say, settling: Settling | None 
         say("looking for words that are one token each")
         words = find_words(executable, run.target.tokenizer, run.path / run_directory.WORDS)
         priming = prime(run.target, run.scenario, say)
-        run_directory.write_atomically(run.path / run_directory.PRIMING, priming.model_dump_json())
+        run.keep(run_directory.PRIMING, priming.model_dump_json())
         _quiet_service(run.target, say, settling or Settling())
         idle_e2e_s = priming.whole_answer_s(run.scenario)
         while (step := next_step(run.scenario, measured, idle_e2e_s)) is not None:
@@ -140,8 +151,15 @@ def _measure(
         client=watched,
         demand=asked,
     )
-    files = file_sizes(folder)
-    return RateResult(rate=rate, seed=seed, summary=summary, kv=proof, findings=check_rate(seen), files=files)
+    return RateResult(
+        rate=rate,
+        seed=seed,
+        summary=summary,
+        kv=proof,
+        findings=check_rate(seen),
+        files=file_sizes(folder),
+        sha256=file_sums(folder),
+    )
 
 
 def _enough(requests: list[Request], warmup: int, due: int, folder: Path) -> list[Request]:
@@ -172,7 +190,7 @@ def _load(command: LoadCommand, folder: Path, total: int, seconds: float, say: S
 
     # In the system's temporary folder, because AIPerf makes Unix sockets there, whose paths must be short.
     with tempfile.TemporaryDirectory(prefix="aiperf-", ignore_cleanup_errors=True) as scratch:
-        code = run_in_group(command.argv, command.full_environment(scratch), log, tick, watch.look)
+        code = run_in_group(command.argv, command.full_environment(scratch), log, tick, watch.look, Path(scratch))
     run_directory.write_atomically(folder / CLIENT, SAMPLES.dump_json(watch.samples).decode())
     # AIPerf exits with 1 when every request failed, and has written their records then: these are a result.
     if code != 0 and _lines(output / RECORDS_FILE) == 0:

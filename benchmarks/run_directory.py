@@ -2,6 +2,7 @@
 
 results/<stack>/<time>-<id>/
     run.json  target.json  scenario.json  words.json  priming.json
+    sums.json         SHA-256 of those, of each rate's summary.json and of answers.json
     answers.json      up to which rate each SLO is met; written last
     report.html  summary.json
     rates/<rate>/
@@ -13,7 +14,6 @@ results/<stack>/<time>-<id>/
 
 from __future__ import annotations
 
-import os
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,8 @@ from benchmarks.evidence import KvProof
 from benchmarks.priming import Priming
 from benchmarks.scenario import Scenario
 from benchmarks.summary import RateSummary
+from benchmarks.sums import forget, write_kept
+from benchmarks.sums import write_atomically as write_atomically  # others know it by this module
 from benchmarks.target import Target
 from benchmarks.validity import Finding, only_overload
 
@@ -35,13 +37,14 @@ WORDS = "words.json"
 WORKLOAD = "workload.json"
 PROMPTS = "prompts.jsonl"
 ANSWERS = "answers.json"
+INTERRUPTED = ".interrupted-"
 
 
 class RunInfo(BaseModel):
     """How a run was made. `tools` maps a program to its version; `commit` is the benchmark's own, if known.
 
     `image`: component -> versions that the engines' images were found to have when they were built, one unless engines
-    differ; empty where engines run without an image of ours, or tell no metrics.
+    differ; empty where engines run without an image of ours, or tell no metrics. `sums`: whether it has checksums.
     """
 
     format: Literal[1] = 1
@@ -51,10 +54,14 @@ class RunInfo(BaseModel):
     tools: dict[str, str]
     commit: str = ""
     image: dict[str, list[str]] = Field(default_factory=dict)
+    sums: bool = False
 
 
 class RateResult(BaseModel):
-    """Everything a finished rate says. `seed` is AIPerf's; `files`: bytes of each file of the rate when it was done."""
+    """Everything a finished rate says. `seed` is AIPerf's.
+
+    Of each file of the rate when it was done: `files` has the bytes, `sha256` the sum in hexadecimal.
+    """
 
     rate: float
     seed: int
@@ -62,6 +69,7 @@ class RateResult(BaseModel):
     kv: KvProof
     findings: list[Finding]
     files: dict[str, int] = {}
+    sha256: dict[str, str] = {}
 
     @property
     def overloaded(self) -> bool:
@@ -95,12 +103,22 @@ class RunDirectory:
     def finished(self, rate: float) -> RateResult | None:
         """The result of a rate, or None when it is not finished. Raises BenchmarkError when its file is damaged."""
         path = self.rate_folder(rate) / SUMMARY
-        return _read(RateResult, path) if path.exists() else None
+        return self._result(path) if path.exists() else None
 
     def results(self) -> list[RateResult]:
         """Results of all finished rates, lowest rate first."""
-        found = [_read(RateResult, path) for path in (self.path / "rates").glob(f"*/{SUMMARY}")]
-        return sorted(found, key=lambda result: result.rate)
+        return sorted((self._result(path) for path in self._summaries()), key=lambda result: result.rate)
+
+    def _summaries(self) -> list[Path]:
+        """Summaries of finished rates. What was cut off counts for nothing, even where it has one."""
+        found = (self.path / "rates").glob(f"*/{SUMMARY}")
+        return [path for path in found if INTERRUPTED not in path.parent.name]
+
+    def _result(self, path: Path) -> RateResult:
+        result = _read(RateResult, path)
+        if path.parent.name != f"{result.rate:g}":
+            raise BenchmarkError(f"{path} is of another rate, {result.rate:g} req/s; put the folder back where it was")
+        return result
 
     def priming(self) -> Priming | None:
         """How the service was woken before the last attempt; None when none has begun. Raises BenchmarkError."""
@@ -120,24 +138,39 @@ class RunDirectory:
     @property
     def progress(self) -> str:
         """How far it has come, such as `2 of 3 rates kept`."""
-        done = len(list((self.path / "rates").glob(f"*/{SUMMARY}")))
+        done = len(self._summaries())
         return f"{done} of {len(self.scenario.rates)} rates kept" if self.scenario.rates else f"{done} rates kept"
+
+    @property
+    def left(self) -> str:
+        """What is kept of it after it was cut off, and how it goes on."""
+        if self._summaries():
+            return f"{self.progress}; the same command with --resume goes on"
+        return f"no rate is finished, and nothing is lost; what there is lies in {self.path}"
 
     def start_rate(self, rate: float) -> tuple[Path, int]:
         """A fresh folder for a rate, and which attempt this is; what an earlier one left is kept beside it."""
         folder = self.rate_folder(rate)
         attempt = 1
-        while (aside := folder.with_name(f"{folder.name}.interrupted-{attempt}")).exists():
+        while (aside := folder.with_name(f"{folder.name}{INTERRUPTED}{attempt}")).exists():
             attempt += 1
         if folder.exists():
             folder.rename(aside)
             attempt += 1
+        forget(self.path, self._summary_name(rate))
         folder.mkdir(parents=True)
         return folder, attempt
 
     def finish_rate(self, result: RateResult) -> None:
         """Write a rate's result; from this moment the rate counts as finished."""
-        write_atomically(self.rate_folder(result.rate) / SUMMARY, result.model_dump_json(indent=2))
+        self.keep(self._summary_name(result.rate), result.model_dump_json(indent=2))
+
+    def keep(self, name: str, text: str) -> None:
+        """Write a file that the run is judged by, `name` below its folder, and its checksum."""
+        write_kept(self.path, name, text)
+
+    def _summary_name(self, rate: float) -> str:
+        return (self.rate_folder(rate) / SUMMARY).relative_to(self.path).as_posix()
 
 
 def create(results: Path, info: RunInfo, target: Target, scenario: Scenario) -> RunDirectory:
@@ -145,9 +178,10 @@ def create(results: Path, info: RunInfo, target: Target, scenario: Scenario) -> 
     path = results / target.stack / info.run_id
     try:
         path.mkdir(parents=True)
-        write_atomically(path / "target.json", target.model_dump_json(indent=2))
-        write_atomically(path / "scenario.json", scenario.model_dump_json(indent=2))
-        write_atomically(path / "run.json", info.model_dump_json(indent=2))
+        write_kept(path, "target.json", target.model_dump_json(indent=2))
+        write_kept(path, "scenario.json", scenario.model_dump_json(indent=2))
+        info = info.model_copy(update={"sums": True})
+        write_kept(path, "run.json", info.model_dump_json(indent=2))
     except OSError as error:
         raise BenchmarkError(f"cannot write to {path}: {error.strerror}; choose a folder with --results") from None
     return RunDirectory(path, info, target, scenario)
@@ -165,45 +199,9 @@ def open_run(path: Path) -> RunDirectory:
     )
 
 
-def find_unfinished(results: Path, target: Target, scenario: Scenario) -> RunDirectory:
-    """The latest unfinished run of the same target and scenario. Runs that cannot be read are passed over.
-
-    Raises BenchmarkError when the stack has none, or when its latest measures something else.
-    """
-    runs: list[RunDirectory] = []
-    unreadable: list[BenchmarkError] = []
-    for path in sorted((results / target.stack).glob("*/run.json"), reverse=True):
-        try:
-            runs.append(open_run(path.parent))
-        except BenchmarkError as error:
-            unreadable.append(error)
-    runs = [run for run in runs if not run.complete]
-    besides = f" ({len(unreadable)} not readable, the latest: {unreadable[0]})" if unreadable else ""
-    if not runs:
-        raise BenchmarkError(
-            f"no unfinished run of {target.stack} under {results}{besides}; start one without --resume"
-        )
-    for run in runs:
-        if run.target == target and run.scenario == scenario:
-            return run
-    raise BenchmarkError(
-        f"{runs[0].path} was started with another target, scenario or rates{besides}; start a new run without --resume"
-    )
-
-
 def new_run_id(now: datetime) -> str:
     """A name that sorts by time and is never used twice."""
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file that either is there whole or is not."""
-    draft = path.with_name(path.name + ".part")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def _read[Model: BaseModel](model: type[Model], path: Path) -> Model:

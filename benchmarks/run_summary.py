@@ -13,7 +13,8 @@ from typing import Literal
 from pydantic import BaseModel
 
 from benchmarks import bootstrap
-from benchmarks.highest_rate import SloAnswer, read_answers
+from benchmarks.answers import read_answers
+from benchmarks.highest_rate import SloAnswer
 from benchmarks.kept_files import damaged_files
 from benchmarks.run_directory import RateResult, RunDirectory, RunInfo
 from benchmarks.scenario import Scenario

@@ -6,62 +6,25 @@ import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from benchmarks import strict_json, strict_yaml
 from benchmarks.conversations import check_spacing, check_turns
-from benchmarks.errors import BenchmarkError, first_problem
+from benchmarks.errors import BenchmarkError, first_problem, place_of
 from benchmarks.lengths import Length, highest_of, lowest_of, mean_of
 from benchmarks.run_length import LONGEST_WARMUP_PART
+from benchmarks.scenario_parts import FASTEST, LONGEST_S, MOST_SENT, SLOWEST, Search, Strict, TraceFile
 from benchmarks.slo import Slo
-from benchmarks.trace_files import read_trace
+from benchmarks.trace_files import Traced, read_trace, sha256_of
 
 SCENARIOS_FILE = Path(__file__).with_name("scenarios.yaml")
 # Twenty times the memory of a queue near saturation, in the study's services: docs/explanation/method-study.md.
 MOST_REQUESTS = 4000
-# Before a range is believed: fewer degrees of freedom would raise t, and a lucky few runs can lie on a line.
-FEWEST_RUNS = 10
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Search(_Strict):
-    """Between which rates, in requests per second, the highest that meets the SLO is looked for.
-
-    half_width: of the range that the result is to have, as a part of it. most_runs: rates measured for one SLO at most.
-    """
-
-    lowest: float = Field(gt=0)
-    highest: float = Field(gt=0)
-    half_width: float = Field(default=0.03, gt=0, lt=0.5)
-    most_runs: int = Field(default=16, ge=FEWEST_RUNS)
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Search:
-        if not self.lowest < self.highest < math.inf:
-            raise ValueError("lowest must be less than highest")
-        return self
-
-    def __str__(self) -> str:
-        return f"search {self.lowest:g}-{self.highest:g}"
-
-
-class TraceFile(_Strict):
-    """A recorded trace that lengths come from, and shared blocks where it has any: benchmarks/trace_files.py.
-
-    file: beside the scenarios file if it is no absolute path. longest: requests of more tokens, prompt and answer
-    together, are left out, such as those that the engine's max_model_len does not hold.
-    """
-
-    file: str = Field(min_length=1)
-    longest: int | None = Field(default=None, gt=1)
-
-
-class Scenario(_Strict):
+class Scenario(Strict):
     """Load of one shape, and what counts as good enough. The reference of all keys: docs/reference/scenarios.md.
 
     isl and osl are in tokens. prefix_hit_rate is the share of all prompt tokens that an earlier prompt has sent, in
@@ -75,23 +38,23 @@ class Scenario(_Strict):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     description: str
-    stacks: list[str] = []
+    stacks: list[str] = Field(default_factory=list)
     isl: Length | None = None
     osl: Length | None = None
     trace: TraceFile | None = None
     prefix_hit_rate: float = Field(default=0, ge=0, lt=1)
     turns: int = Field(default=1, ge=1, le=1000)
     slo: list[Slo] = Field(min_length=1)
-    also: dict[str, list[Slo]] = {}
-    rates: list[float] = []
+    also: dict[str, list[Slo]] = Field(default_factory=dict)
+    rates: list[float] = Field(default_factory=list)
     search: Search | None = None
-    warmup_s: float = Field(gt=0)
-    window_s: float = Field(gt=0)
-    min_requests: int = Field(ge=5)
-    max_requests: int = Field(default=MOST_REQUESTS, ge=5)
+    warmup_s: float = Field(gt=0, le=LONGEST_S)
+    window_s: float = Field(gt=0, le=LONGEST_S)
+    min_requests: int = Field(ge=5, le=MOST_SENT)
+    max_requests: int = Field(default=MOST_REQUESTS, ge=5, le=MOST_SENT)
     arrivals: Literal["poisson", "trace"] = "poisson"
-    request_timeout_s: float = Field(gt=0)
-    seed: Literal["per-run"] | int = "per-run"
+    request_timeout_s: float = Field(gt=0, le=LONGEST_S)
+    seed: Literal["per-run"] | Annotated[int, Field(ge=-(2**63), lt=2**63)] = "per-run"
 
     @field_validator("trace", mode="before")
     @classmethod
@@ -101,8 +64,15 @@ class Scenario(_Strict):
     @field_validator("rates")
     @classmethod
     def _rates_make_sense(cls, rates: list[float]) -> list[float]:
-        if not all(math.isfinite(rate) and rate > 0 for rate in rates) or len(set(rates)) != len(rates):
+        if not all(math.isfinite(rate) and rate > 0 for rate in rates):
             raise ValueError("rates must be different numbers greater than 0")
+        if any(not SLOWEST <= rate <= FASTEST for rate in rates):
+            raise ValueError(f"rates must lie between {SLOWEST:g} and {FASTEST:g} req/s")
+        # As folders are named, and as AIPerf is told them.
+        names = [f"{rate:g}" for rate in rates]
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"rates must be different numbers greater than 0, and {twice} stands twice (six digits)")
         return sorted(rates)
 
     @model_validator(mode="after")
@@ -124,7 +94,11 @@ class Scenario(_Strict):
         if any(not bounds for bounds in self.also.values()):
             raise ValueError("each set under also needs a bound")
         if self.max_requests < self.min_requests:
-            raise ValueError(f"max_requests: at least min_requests, {self.min_requests}")
+            raise ValueError(f"max_requests: at least min_requests, {self.min_requests}; it is {self.max_requests}")
+        fastest = self.search.highest if self.search else self.rates[-1]
+        for name, seconds in (("warmup_s", self.warmup_s), ("window_s", self.window_s)):
+            if fastest * seconds > MOST_SENT:
+                raise ValueError(f"{name}: {seconds:g} s at {fastest:g} req/s are over {MOST_SENT:,} requests")
         if self.turns > 1 and self.trace is not None:
             raise ValueError("turns: a trace has its own conversations, if any")
         if self.turns > 1:
@@ -140,11 +114,24 @@ class Scenario(_Strict):
         assert self.osl is not None  # noqa: S101
         return self.isl, self.osl
 
+    def traced(self) -> tuple[Traced, ...]:
+        """The requests of its trace. Raises BenchmarkError when that cannot be read, or is not the one it was."""
+        assert self.trace is not None  # noqa: S101
+        return read_trace(Path(self.trace.file), self.trace.longest, self.trace.sha256)
+
+    def pinned(self) -> Scenario:
+        """The same with the SHA-256 of its trace, if it has one. Raises BenchmarkError when that cannot be read."""
+        if self.trace is None:
+            return self
+        self.traced()
+        update = {"sha256": sha256_of(Path(self.trace.file))}
+        return self.model_copy(update={"trace": self.trace.model_copy(update=update)})
+
     @property
     def longest(self) -> tuple[int, int]:
         """Tokens of the longest prompt and of the longest answer. Raises BenchmarkError when a trace cannot be read."""
         if self.trace is not None:
-            rows = read_trace(Path(self.trace.file), self.trace.longest)
+            rows = self.traced()
             return max(row.isl for row in rows), max(row.osl for row in rows)
         isl, osl = self.lengths
         if self.turns == 1:
@@ -221,17 +208,26 @@ def seed_for(scenario: Scenario, run_id: str, rate: float, attempt: int) -> int:
 def load_scenarios(path: Path = SCENARIOS_FILE) -> dict[str, Scenario]:
     """All scenarios of a file, by name. Raises BenchmarkError naming the scenario and the key at fault."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BenchmarkError(f"cannot read scenarios from {path}: {str(error).splitlines()[0]}") from None
-    if not isinstance(raw, dict) or not all(isinstance(body, dict) for body in raw.values()):
+        read = strict_yaml.Document(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, strict_yaml.NotYamlError) as error:
+        raise BenchmarkError(
+            f"cannot read scenarios from {path}: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    if not isinstance(read.data, dict) or not all(isinstance(body, dict) for body in read.data.values()):
         raise BenchmarkError(f"{path}: expected a mapping of scenario names to settings")
+    raw: dict[Any, dict[Any, Any]] = read.data
     scenarios: dict[str, Scenario] = {}
     for name, body in raw.items():
+        where = f"scenario {name}"
+        if body.get("name", name) != name:
+            raise BenchmarkError(
+                f"{path}, line {read.line([name, 'name'])}: {where}: name: leave it out, the key names it"
+            )
         try:
             scenario = Scenario.model_validate({"name": name, **body})
         except ValidationError as error:
-            raise BenchmarkError(f"{path}: scenario {name}: {first_problem(error)}") from None
+            line = read.line([name, *place_of(error.errors()[0]["loc"], body)])
+            raise BenchmarkError(f"{path}, line {line}: {where}: {first_problem(error, Scenario, body)}") from None
         if scenario.trace is not None:
             file = str((path.parent / scenario.trace.file).resolve())
             scenario = scenario.model_copy(update={"trace": scenario.trace.model_copy(update={"file": file})})
@@ -250,7 +246,11 @@ def find_scenario(name: str, path: Path = SCENARIOS_FILE) -> Scenario:
 
 def parse_scenario(text: str) -> Scenario:
     """A scenario from JSON, its name included. Raises BenchmarkError."""
+    data: Any = None
     try:
-        return Scenario.model_validate_json(text)
+        data = strict_json.loads(text)
+        return Scenario.model_validate(data)
+    except strict_json.NotJsonError as error:
+        raise BenchmarkError(f"--scenario-json: not JSON ({error.problem})") from None
     except ValidationError as error:
-        raise BenchmarkError(f"--scenario-json: {first_problem(error)}") from None
+        raise BenchmarkError(f"--scenario-json: {first_problem(error, Scenario, data)}") from None

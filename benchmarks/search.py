@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.boundary import NEAR, Run, crude_boundary, find_boundary
-from benchmarks.scenario import FEWEST_RUNS
+from benchmarks.scenario_parts import FEWEST_RUNS
 
 BRACKET = 1.15
 # Where runs go, in turn, in parts of the estimate: wide enough for a line to be told from its scatter.

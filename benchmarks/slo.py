@@ -17,7 +17,7 @@ class Slo(BaseModel):
 
     metric: Metric
     statistic: Statistic
-    bound: float = Field(gt=0)
+    bound: float = Field(gt=0, le=86_400_000)  # a day in milliseconds
     unit: Literal["ms", "s"]
 
     @property

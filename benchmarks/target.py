@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from benchmarks import strict_json
 from benchmarks.errors import BenchmarkError, first_problem
 
 # http only: no certificate holds for the addresses behind the name.
@@ -34,6 +35,15 @@ class Deployment(_Strict):
     gpus: int = Field(ge=0)
     dummy_weights: bool
     engine: dict[str, dict[str, Any]]
+
+    @model_validator(mode="after")
+    def _sizes_are_sizes(self) -> Deployment:
+        for role, arguments in self.engine.items():
+            for name in ("block_size", "tensor_parallel_size"):
+                value = arguments.get(name)
+                if value is not None and (type(value) is not int or not 0 < value <= 1_000_000):
+                    raise ValueError(f"engine.{role}.{name}: must be a whole number from 1 to 1,000,000")
+        return self
 
     @property
     def replicas(self) -> int:
@@ -82,7 +92,7 @@ class Target(_Strict):
     Prometheus' node-exporter, which has the NICs' counters: `node_exporter_urls`, `node_exporter_service`, or neither.
     """
 
-    stack: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    stack: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)
     url: str = Field(pattern=r"^https?://")
     model: str = Field(min_length=1)
     tokenizer: str = Field(min_length=1)
@@ -97,6 +107,18 @@ class Target(_Strict):
     fabric: Fabric | None = None
     versions: dict[str, str]
     commit: str
+
+    @field_validator("url", "metrics_urls", "metrics_service", "node_exporter_urls", "node_exporter_service")
+    @classmethod
+    def _leads_somewhere(cls, value: str | list[str] | None) -> str | list[str] | None:
+        for url in [value] if isinstance(value, str) else value or []:
+            try:
+                parts = urlsplit(url)
+                if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+                    raise ValueError
+            except ValueError:  # also a port above 65535
+                raise ValueError(f"{url[:80]!r} is no http URL with a host and a port up to 65535") from None
+        return value
 
     @model_validator(mode="after")
     def _pd_needs_its_proof(self) -> Target:
@@ -144,7 +166,7 @@ def read_target(source: str) -> Target:
     place = "standard input" if source == "-" else source
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
         raise BenchmarkError(
             f"cannot read target {place}: {reason}; write it with `pulumi stack output benchmark --json`"
@@ -154,14 +176,14 @@ def read_target(source: str) -> Target:
 
 def parse_target(text: str, place: str) -> Target:
     """Read a target from JSON text; `place` names it in errors. Raises BenchmarkError."""
+    data: Any = None
     try:
-        return Target.model_validate(json.loads(text))
-    except json.JSONDecodeError as error:
+        data = strict_json.loads(text)
+        return Target.model_validate(data)
+    except strict_json.NotJsonError as error:
         raise BenchmarkError(
-            f"target {place} is not JSON (line {error.lineno}: {error.msg}); "
-            "write it with `pulumi stack output benchmark --json`"
+            f"target {place} is not JSON ({error}); write it with `pulumi stack output benchmark --json`"
         ) from None
     except ValidationError as error:
-        raise BenchmarkError(
-            f"target {place}: {first_problem(error)}; see benchmarks/target.py for the format"
-        ) from None
+        problem = first_problem(error, Target, data)
+        raise BenchmarkError(f"target {place}: {problem}; see benchmarks/target.py for the format") from None

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from benchmarks.answers import read_answers
 from benchmarks.comparison import Comparison
 from benchmarks.evidence import KvProof
-from benchmarks.highest_rate import read_answers
 from benchmarks.kept_files import damaged_files
 from benchmarks.run_directory import RateResult, RunDirectory
 from benchmarks.status_line import StatusLine

@@ -13,7 +13,7 @@ from benchmarks import conversations
 from benchmarks.errors import BenchmarkError, first_problem
 from benchmarks.lengths import draw
 from benchmarks.scenario import Scenario
-from benchmarks.trace_files import MOONCAKE_BLOCK, Traced, read_trace
+from benchmarks.trace_files import MOONCAKE_BLOCK, Traced
 
 # A prefix hit rate is made of whole blocks; a workload that misses it by more was asked for something impossible.
 FARTHEST = 0.02
@@ -131,7 +131,7 @@ def _conversations(scenario: Scenario, rate: float, requests: int, block_size: i
 def _traced(scenario: Scenario, rate: float, requests: int, block_size: int) -> Workload:
     """The trace from its beginning, and again with other content where it is too short."""
     assert scenario.trace is not None  # noqa: S101
-    trace = read_trace(Path(scenario.trace.file), scenario.trace.longest)
+    trace = scenario.traced()
     rows = [trace[number % len(trace)] for number in range(requests)]
     if trace[0].blocks is None:
         workload = _shared_prefix(scenario, rows, block_size)

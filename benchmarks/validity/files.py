@@ -17,7 +17,7 @@ def records(seen: Seen) -> Verdict | None:
 
 @kind("files")
 def files(seen: RunSeen) -> Verdict | None:
-    """A result file is missing or cut off: a full disk, a copy that stopped. Numbers drawn from it are of a part."""
+    """A result file is missing, cut off or changed since: a full disk, a copy that stopped, an edit."""
     if seen.damaged:
         return fault("; ".join(seen.damaged), damaged=len(seen.damaged))
     return ok("every result file is whole", damaged=0)

@@ -57,11 +57,12 @@ def results(stack: Stack = None, results: Results = Path("results")) -> None:
 def _outputs(stack: str | None) -> dict[str, Any]:
     """The stack's outputs, secrets masked: most stacks have none, and then no passphrase is needed to read them."""
     outputs: Any = json.loads(_pulumi(stack))
+    name = f"stack {stack}" if stack else "the selected stack"
     if "benchmark" in outputs or "benchmark_job" in outputs:
         return outputs
     if "nodes" in outputs:
-        raise BenchmarkError("this stack owns nodes and serves nothing; name one that is on them with STACK=")
-    raise BenchmarkError("this stack is not deployed; run pulumi up (or name another one with STACK=)")
+        raise BenchmarkError(f"{name} owns nodes and serves nothing; name one that is on them with STACK=")
+    raise BenchmarkError(f"{name} is not deployed; run pulumi up (or name another one with STACK=)")
 
 
 def _with_secrets(stack: str | None) -> Outputs:

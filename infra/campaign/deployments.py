@@ -55,7 +55,10 @@ class Deployments:
         try:
             return self._workspace.stack()
         except CommandError as error:
-            raise self._failed("cannot list stacks", error) from None
+            failed = self._failed("cannot list stacks", error)
+            raise PulumiFailed(
+                f"{failed}; `make stacks` registers the shipped ones, `pulumi login` says where"
+            ) from None
 
     def select(self, name: str) -> Stack:
         """A stack of the backend."""

@@ -89,7 +89,7 @@ def test_a_price_that_is_none_is_one_line(wanted: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: {provider: p}", "price a: gpu: Field required"),
+        ("a: {provider: p}", "price a: gpu: is missing"),
         ("a: 3", "price a: expected a mapping"),
         ("- a", "expected a mapping of price names"),
         ("a: [", "cannot read prices"),

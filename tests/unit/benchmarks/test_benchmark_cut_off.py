@@ -108,13 +108,13 @@ def test_a_service_that_is_killed_and_a_network_that_goes(network: Namespace, ai
 
     with served(network, tmp_path) as server:
         said = cut_off(benchmark(network, tmp_path, aiperf), tmp_path, 0, server.kill)
-    assert "(1 of 2 rates kept; --resume goes on)" in said
+    assert "(1 of 2 rates kept; the same command with --resume goes on)" in said
     first = kept(tmp_path)
     assert first.keys() == {15}
 
     with served(network, tmp_path):
         said = cut_off(benchmark(network, tmp_path, aiperf, "--resume"), tmp_path, 1, lambda: link("down"))
-        assert "(1 of 2 rates kept; --resume goes on)" in said
+        assert "(1 of 2 rates kept; the same command with --resume goes on)" in said
         assert kept(tmp_path) == first
         assert not only_run(tmp_path).complete
         link("up")

@@ -60,9 +60,12 @@ def test_a_stubborn_group_is_gone_after_an_interrupt(tmp_path: Path, monkeypatch
 def test_the_group_is_ended_when_the_benchmark_itself_is_killed(tmp_path: Path) -> None:
     load = tmp_path / "load.py"
     load.write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
+    scratch = tmp_path / "scratch"
+    (scratch / "sockets").mkdir(parents=True)
     program = (
         "import os, sys\nfrom pathlib import Path\nfrom benchmarks.process import run_in_group\n"
-        f"run_in_group([sys.executable, {str(load)!r}], dict(os.environ), Path({str(tmp_path / 'log')!r}), print)\n"
+        f"run_in_group([sys.executable, {str(load)!r}], dict(os.environ), Path({str(tmp_path / 'log')!r}), print, "
+        f"scratch=Path({str(scratch)!r}))\n"
     )
     benchmark = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=ROOT)
     assert benchmark.stdout is not None
@@ -70,9 +73,10 @@ def test_the_group_is_ended_when_the_benchmark_itself_is_killed(tmp_path: Path) 
     benchmark.kill()
     benchmark.communicate()
     deadline = time.monotonic() + 10
-    while alive(str(load)) and time.monotonic() < deadline:
+    while (alive(str(load)) or scratch.exists()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert alive(str(load)) == []
+    assert not scratch.exists()
 
 
 def test_no_guard_is_left(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_rate_near_the_clients_ceiling_is_told_before_it_is_sent(
     """5,000 req/s are more than eight workers can do with any lengths."""
     said: list[str] = []
 
-    def begin(argv: object, environment: object, log: object, tick: Callable[[float], None], look: object) -> int:
+    def begin(argv: object, environment: object, log: object, tick: Callable[[float], None], *_: object) -> int:
         tick(0.0)
         raise KeyboardInterrupt
 

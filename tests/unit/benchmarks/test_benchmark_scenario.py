@@ -121,7 +121,7 @@ E2E = [{"metric": "e2e", "statistic": "p90", "bound": 4, "unit": "s"}]
         ({"rates": None, "search": {"lowest": 2, "highest": 2}}, "search: lowest must be less than highest"),
         ({"isl": None}, "isl and osl go together"),
         ({"trace": "a.csv"}, "give either isl and osl, or trace"),
-        ({"isl": "long"}, "isl.tokens: Input should be a valid integer"),
+        ({"isl": "long"}, "isl: must be a valid integer"),
         ({"isl": {"lognormal": {"mean": 5, "sigma": 1, "lowest": 9, "highest": 99}}}, "mean must lie between"),
         ({"isl": {"normal": {"mean": 5}}}, "isl.lognormal"),
         ({"osl": 1}, "osl: answers of one token"),
@@ -132,7 +132,28 @@ E2E = [{"metric": "e2e", "statistic": "p90", "bound": 4, "unit": "s"}]
         ({"slo": []}, "slo"),
         ({"slo": [{"metric": "ttft", "statistic": "p95", "bound": 1, "unit": "s"}]}, "slo.0.statistic"),
         ({"arrivals": "constant"}, "arrivals"),
-        ({"speed": 3}, "speed: Extra inputs"),
+        ({"speed": 3}, "speed: unknown key"),
+        ({"oslo": 3}, "scenario quick: oslo: unknown key; did you mean slo, osl"),
+        ({"slo": [{"metric": "ttft", "statistic": "p90", "bond": 1, "unit": "s"}]}, "slo.0.bond: unknown key; did you"),
+        ({"warmup_s": None}, "mine.yaml, line 1: scenario quick: warmup_s: is missing"),
+        ({"warmup_s": float("inf")}, "warmup_s: must be a finite number"),
+        ({"window_s": 1e308}, "window_s: must be less than or equal to 604800"),
+        ({"request_timeout_s": float("inf")}, "request_timeout_s: must be a finite number"),
+        ({"slo": [{"metric": "ttft", "statistic": "p90", "bound": float("inf"), "unit": "s"}]}, "slo.0.bound: must be"),
+        ({"isl": 10**12}, "isl: must be less than or equal to 10000000"),
+        ({"osl": True}, "osl: must not be true"),
+        ({"min_requests": 10**15}, "min_requests: must be less than or equal to 1000000"),
+        ({"min_requests": 5000}, "scenario quick: max_requests: at least min_requests, 5000; it is 4000"),
+        ({"rates": [1e300]}, "rates must lie between 0.001 and 100000 req/s"),
+        ({"rates": [90_000], "window_s": 60}, "window_s: 60 s at 90000 req/s are over 1,000,000 requests"),
+        ({"rates": None, "search": {"lowest": 1e-320, "highest": 2}}, "search.lowest: must be greater than"),
+        ({"rates": None, "search": {"lowest": 1, "highest": 2, "most_runs": 5}}, "search.most_runs: must be greater"),
+        (
+            {"isl": {"lognormal": {"mean": 1e300, "sigma": 1, "lowest": 1, "highest": 10**310}}},
+            "isl.lognormal.mean: must",
+        ),
+        ({"isl": None, "osl": None, "trace": "a\0b.csv"}, "trace: has control characters"),
+        ({"description": "\ud800"}, "description: has control characters"),
     ],
 )
 def test_a_bad_one_names_the_key(tmp_path: Path, change: dict[str, Any], said: str) -> None:
@@ -150,6 +171,35 @@ def test_a_file_of_something_else_is_one_line(tmp_path: Path, text: str) -> None
         load_scenarios(file)
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x: {}\ny: {}\nx: {}\n", "line 3: x stands twice, first on line 1"),
+        ("x:\n  isl: 1\n  osl: 2\n  isl: 3\n", "line 4: isl stands twice, first on line 2"),
+        ("x:\n  name: other\n", "line 2: scenario x: name: leave it out"),
+        ("x:\n  a: 2024-13-45\n", "line 2: '2024-13-45' is no value that can be read"),
+        ("x: !!int abc\n", "line 1: 'abc' is no value that can be read"),
+        ("x: !!timestamp 1\n", "line 1: '1' is no value that can be read"),
+        ("x: {isl: " + "9" * 5000 + "}\n", "is no value that can be read"),
+        ("[" * 3000, "nested too deeply"),
+    ],
+)
+def test_what_yaml_makes_of_odd_texts_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BenchmarkError) as caught:
+        load_scenarios(file)
+    assert str(file) in str(caught.value)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "9" * 5000, "[" * 100_000, '{"isl": 1, "isl": 2}', '{"isl": NaN}'])
+def test_json_that_is_no_scenario_is_one_line(text: str) -> None:
+    with pytest.raises(BenchmarkError, match=r"^--scenario-json: [^\n]*$"):
+        parse_scenario(text)
 
 
 def test_an_unknown_one_lists_what_there_is() -> None:

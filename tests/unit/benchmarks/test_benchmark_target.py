@@ -48,7 +48,7 @@ def test_how_far_rdma_is_proven_comes_with_it(gate: str) -> None:
     ("change", "said"),
     [
         ({"fabric": {"gate": "maybe", "reason": ""}}, "fabric.gate: "),
-        ({"colour": "red"}, "colour: Extra inputs are not permitted"),
+        ({"colour": "red"}, "colour: unknown key"),
         ({"url": "127.0.0.1:18000"}, "url: "),
         ({"stack": "../elsewhere"}, "stack: "),
         ({"kv": None}, "a pd deployment needs `kv` and `metrics_urls`"),
@@ -64,6 +64,11 @@ def test_how_far_rdma_is_proven_comes_with_it(gate: str) -> None:
         ),
         ({"node_exporter_service": "https://nodes.llm.svc:9100/metrics"}, "node_exporter_service: "),
         ({"fabric": {"gate": "fine"}}, "fabric.gate: "),
+        ({"url": "http://127.0.0.1:99999"}, "url: 'http://127.0.0.1:99999' is no http URL"),
+        ({"url": "http://[::1"}, "url: "),
+        ({"metrics_urls": ["http://a:99999/metrics"]}, "metrics_urls: "),
+        ({"metrics_urls": [], "metrics_service": "http://a:99999/"}, "metrics_service: "),
+        ({"stack": "a" * 300}, "stack: "),
         ({"kv": {"block_size": 0, "bytes_per_token": 1}}, "kv.block_size: "),
     ],
 )
@@ -75,6 +80,21 @@ def test_what_does_not_fit_is_one_line(change: dict[str, Any], said: str) -> Non
     assert str(caught.value).startswith("target target.json")
 
 
+@pytest.mark.parametrize("value", ["x", "128", -5, 0, 0.5, [], True, float("inf"), 10**9])
+@pytest.mark.parametrize("name", ["block_size", "tensor_parallel_size"])
+def test_sizes_of_engines_are_sizes(name: str, value: object) -> None:
+    data = aggregated(URL, metrics_urls=[])
+    data["deployment"]["engine"] = {"aggregated": {name: value}}
+    with pytest.raises(BenchmarkError, match=f"{name}|Infinity is no number"):
+        parse_target(json.dumps(data), "here")
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "[" * 100_000, '{"stack": "a", "stack": "b"}', '{"a": NaN}', "null"])
+def test_what_is_no_target_is_one_line(text: str) -> None:
+    with pytest.raises(BenchmarkError, match=r"^target here[^\n]*$"):
+        parse_target(text, "here")
+
+
 def test_unreadable_files_are_one_line(tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text("{", encoding="utf-8")
@@ -82,3 +102,5 @@ def test_unreadable_files_are_one_line(tmp_path: Path) -> None:
         read_target(str(broken))
     with pytest.raises(BenchmarkError, match="No such file"):
         read_target(str(tmp_path / "missing.json"))
+    with pytest.raises(BenchmarkError, match="cannot read target"):
+        read_target("a\0")

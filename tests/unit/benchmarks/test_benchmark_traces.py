@@ -77,6 +77,13 @@ def test_requests_that_the_engine_cannot_hold_are_left_out(tmp_path: Path) -> No
         (mooncake(input_length=0), "input_length is not a number of tokens"),
         (mooncake(input_length=None), "input_length is not a number of tokens"),
         (mooncake(output_length=1.5), "output_length is not a number of tokens"),
+        ('{"timestamp": NaN, "input_length": 1, "output_length": 1}', "NaN is no number"),
+        ('{"timestamp": 1e400, "input_length": 1, "output_length": 1}', "1e400 is too large a number"),
+        (mooncake(timestamp=int("9" * 400)), "timestamp is not a number of milliseconds"),
+        ('{"timestamp": ' + "9" * 5000 + "}", "a number of too many digits"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"timestamp": 1, "timestamp": 2}', "the key 'timestamp' stands twice"),
+        (mooncake(input_length=10**12), "input_length is more than 10,000,000 tokens"),
         (mooncake(hash_ids="1 2"), "hash_ids is not a list of whole numbers"),
         (mooncake(hash_ids=[1, 2, 3]), "3 hash_ids, and 700 tokens have 2 blocks of 512"),
     ],
@@ -97,6 +104,8 @@ def test_a_broken_line_of_mooncake_is_named(tmp_path: Path, line: str, said: str
         (AZURE + "yesterday,1,2", "line 5: TIMESTAMP 'yesterday' is no date and time"),
         (AZURE + "2023-11-16 18:17:03,-1,2", "line 5: ContextTokens is not a number of tokens"),
         (AZURE + "2023-11-16 18:17:03,0,2", "line 5: ContextTokens is 0"),
+        (AZURE + f"2023-11-16 18:17:03,{'9' * 5000},3", "line 5: ContextTokens is more than 10,000,000 tokens"),
+        (AZURE + f"2023-11-16 18:17:03,{'a' * 200_000},3", "line 5: not CSV (field larger than field limit"),
         (AZURE + "2023-11-16 18:17:03,7", "line 5: GeneratedTokens is not a number of tokens"),
     ],
 )
@@ -107,7 +116,21 @@ def test_a_broken_line_of_azure_is_named(tmp_path: Path, text: str, said: str) -
     assert "\n" not in str(caught.value)
 
 
+def test_a_line_separator_inside_of_a_text_ends_no_line(tmp_path: Path) -> None:
+    line = '{"timestamp": 0, "note": "a\u2028b", "input_length": 7, "output_length": 1}'
+    assert [one.isl for one in read_trace(written(tmp_path, "trace.jsonl", line))] == [7]
+
+
+def test_a_trace_that_is_no_utf8_names_the_line(tmp_path: Path) -> None:
+    file = written(tmp_path, "trace.jsonl", mooncake())
+    file.write_bytes(file.read_bytes().rstrip() + b"\n\xff\n")
+    with pytest.raises(BenchmarkError, match=r"trace\.jsonl, line 2: not UTF-8"):
+        read_trace(file)
+
+
 def test_a_file_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError, match="cannot read trace"):
+        read_trace(Path("a\0b.csv"))
     with pytest.raises(BenchmarkError, match=r"cannot read trace .*missing.csv: No such file"):
         read_trace(tmp_path / "missing.csv")
     with pytest.raises(BenchmarkError, match=r"must end with .jsonl \(Mooncake\) or .csv \(Azure\)"):

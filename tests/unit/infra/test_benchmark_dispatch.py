@@ -65,8 +65,8 @@ def make(tmp_path: Path) -> Make:
             "Pulumi does not say what is deployed, its own words are above; `pulumi stack ls` lists the stacks there "
             "are, `make stacks` registers the shipped ones",
         ),
-        ({}, "this stack is not deployed; run pulumi up (or name another one with STACK=)"),
-        ({"nodes": 4, "cluster": {}}, "this stack owns nodes and serves nothing; name one that is on them with STACK="),
+        ({}, "stack nope is not deployed; run pulumi up (or name another one with STACK=)"),
+        ({"nodes": 4, "cluster": {}}, "stack nope owns nodes and serves nothing; name one that is on them with STACK="),
     ],
 )
 def test_nothing_to_measure_is_one_line(make: Make, verb: str, answer: Any, line: str) -> None:
@@ -132,7 +132,7 @@ def test_a_stack_that_is_not_on_kubernetes_is_measured_from_here(make: Make) -> 
     """The target reaches `python -m benchmarks run` on standard input, and its exit code comes back."""
     done = make({"benchmark": {"stack": "x"}}, "benchmark", "--rates", "1")
     assert done.returncode == 1
-    assert "error: target standard input: url: Field required" in done.stderr
+    assert "error: target standard input: url: is missing" in done.stderr
     assert make.calls == ["stack output --json"]  # no secrets: they would need a passphrase
 
 

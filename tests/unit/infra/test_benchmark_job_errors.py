@@ -141,7 +141,7 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], t
 def test_outputs_that_are_none(fails: Fails, server: str) -> None:
     assert "is not JSON" in fails("")
     assert "no output `benchmark_job`" in fails({"benchmark": {}})
-    assert "stack output cluster: Field required" in fails({"benchmark_job": outputs(server)["benchmark_job"]})
+    assert "stack output cluster: is missing" in fails({"benchmark_job": outputs(server)["benchmark_job"]})
     nowhere = {"kubeconfig": "/nowhere/at-all"}
     assert "kubeconfig /nowhere/at-all does not exist" in fails(outputs(server, cluster=nowhere))
     unknown = {"kubeconfig": kubeconfig(server), "context": "other"}
