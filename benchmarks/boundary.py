@@ -23,6 +23,9 @@ NEAR = 0.10
 FEWEST = 5
 # A statistic further than this from its bound, in log, says only on which side the rate is.
 FURTHEST = math.log(10)
+# An end of a range further than this from the estimate, in log, is open: nothing out there was measured, and it may be
+# further than a float reaches.
+REACH = math.log(10)
 # Runs whose rates differ by less from what was offered, in log, were sent by the clock.
 _NO_LUCK = 1e-6
 
@@ -50,8 +53,10 @@ class Boundary:
 
     `passes`: the highest rate shown to pass; `fails`: the lowest rate shown to fail; with `confidence` the boundary
     lies between the two. `rate` is the estimate, `spread` the standard error of its logarithm with `freedom` degrees of
-    freedom. What is not known is None: where no run passed (or failed), or where the runs do
-    not rise with the rate. `runs`: how many lie near.
+    freedom. What is not known is None: where no run passed (or failed), where the runs do not rise with the rate or
+    cross their bound outside the rates measured, or where some say no more than the side. `runs`: how many lie near.
+    `scatter`: the standard deviation of their excess around the line, or
+    around their mean where there is none.
     """
 
     confidence: float
@@ -61,6 +66,7 @@ class Boundary:
     fails: float | None = None
     spread: float | None = None
     freedom: int = 0
+    scatter: float | None = None
 
     @property
     def half_width(self) -> float:
@@ -106,7 +112,7 @@ def _near(runs: Sequence[Run], rate: float) -> list[Run]:
 
 def _fit(runs: Sequence[Run], confidence: float) -> Boundary:
     """A line through `runs`, and where it crosses zero."""
-    nothing = Boundary(confidence, len(runs))
+    nothing = Boundary(confidence, len(runs), scatter=float(np.std([run.excess for run in runs])))
     centre = float(np.mean([math.log(run.offered) for run in runs]))
     x = [math.log(run.offered) - centre for run in runs]
     luck = [math.log(run.achieved / run.offered) for run in runs]
@@ -123,8 +129,22 @@ def _fit(runs: Sequence[Run], confidence: float) -> Boundary:
     rest = excess - design @ beta
     if beta[1] <= 0:
         return nothing
-    covariance = inverse[:2, :2] * float(rest @ rest) / freedom
-    return _crossing(replace(nothing, freedom=freedom), float(beta[0]), float(beta[1]), covariance, centre)
+    if not min(x) - NEAR <= -beta[0] / beta[1] <= max(x) + NEAR:
+        return nothing
+    variance = float(rest @ rest) / freedom
+    covariance = inverse[:2, :2] * variance
+    known = replace(nothing, freedom=freedom, scatter=math.sqrt(variance))
+    found = _crossing(known, float(beta[0]), float(beta[1]), covariance, centre)
+    return replace(found, passes=None, fails=None) if _is_cliff(runs, found.rate) else found
+
+
+def _is_cliff(runs: Sequence[Run], rate: float | None) -> bool:
+    """Whether all that pass, or all that fail, close to `rate` say only that: a line crosses zero beside such an edge,
+    and its scatter does not show how far.
+    """
+    close = [run for run in runs if rate is not None and abs(math.log(run.offered / rate)) <= NEAR]
+    sides = ([run for run in close if run.passes], [run for run in close if not run.passes])
+    return any(side and all(abs(run.excess) >= FURTHEST for run in side) for side in sides)
 
 
 def _crossing(known: Boundary, level: float, slope: float, covariance: np.ndarray, centre: float) -> Boundary:
@@ -144,4 +164,8 @@ def _crossing(known: Boundary, level: float, slope: float, covariance: np.ndarra
     if a <= 0 or inside < 0:  # that the line rises is not shown, so neither end is
         return found
     low, high = (-b - math.sqrt(inside)) / (2 * a), (-b + math.sqrt(inside)) / (2 * a)
-    return replace(found, passes=math.exp(centre + low), fails=math.exp(centre + high))
+    return replace(
+        found,
+        passes=math.exp(centre + low) if x - low <= REACH else None,
+        fails=math.exp(centre + high) if high - x <= REACH else None,
+    )

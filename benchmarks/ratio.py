@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from benchmarks.boundary import Boundary
+from benchmarks.boundary import REACH, Boundary
 
 # A comparison asks many questions (each SLO, each latency), and one false "difference" makes a wrong decision:
 # at 99 % one question in a hundred is answered so by chance.
@@ -31,8 +31,13 @@ class Ratio(BaseModel):
 
 
 def ratio(base: Boundary, candidate: Boundary) -> Ratio:
-    """Compare two boundaries that were measured independently (Welch and Satterthwaite's t on their logarithms)."""
+    """Compare two boundaries that were measured independently (Welch and Satterthwaite's t on their logarithms).
+
+    Not known where one has no range: its spread is then that of a line which is not shown to cross its bound.
+    """
     if base.rate is None or candidate.rate is None or not base.spread or not candidate.spread:
+        return Ratio(verdict="not known")
+    if math.isinf(base.half_width) or math.isinf(candidate.half_width):
         return Ratio(verdict="not known")
     difference = math.log(candidate.rate / base.rate)
     return _welch(difference, [(base.spread**2, base.freedom), (candidate.spread**2, candidate.freedom)])
@@ -61,7 +66,8 @@ def _welch(difference: float, parts: Sequence[tuple[float, float]]) -> Ratio:
     from scipy import stats  # see benchmarks/boundary.py
 
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
-    # A scatter beyond all sense (two runs, one of which stalled) is a range from 0 up to as much as a float holds.
-    low, high = math.exp(max(difference - reach, -700)), math.exp(min(difference + reach, 700))
+    if reach > REACH:
+        return Ratio(verdict="not known")
+    low, high = math.exp(difference - reach), math.exp(difference + reach)
     verdict: Verdict = "more" if low > 1 else "less" if high < 1 else "no difference shown"
     return Ratio(verdict=verdict, estimate=math.exp(difference), low=low, high=high)

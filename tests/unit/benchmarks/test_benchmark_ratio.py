@@ -1,6 +1,7 @@
 """What two boundaries say about each other."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,3 +53,15 @@ def test_equal_sides_are_told_apart_as_seldom_as_it_says() -> None:
             sides.append(known(5 * math.exp(0.02 * draw.standard_normal()), scatter, freedom))
         wrong += ratio(sides[0], sides[1]).verdict != "no difference shown"
     assert wrong / 2_000 <= (1 - CONFIDENCE) * 1.6
+
+
+@pytest.mark.parametrize(("end", "value"), [("passes", None), ("fails", None)])
+def test_a_boundary_that_is_open_at_one_end_is_not_compared(end: str, value: None) -> None:
+    """The spread of a line that is not shown to rise is no spread of where it crosses."""
+    assert ratio(known(5.0), replace(known(7.0), **{end: value})).verdict == "not known"
+    assert ratio(replace(known(5.0), **{end: value}), known(7.0)).verdict == "not known"
+
+
+def test_a_ratio_that_may_be_anything_is_not_known() -> None:
+    """Two runs more than the line has parameters and much scatter: t of one degree of freedom is 64 at 99 %."""
+    assert ratio(known(5.0, spread=20.0, freedom=1), known(5.0, spread=20.0, freedom=1)).verdict == "not known"
