@@ -40,7 +40,8 @@ def ratio(base: Boundary, candidate: Boundary) -> Ratio:
     if math.isinf(base.half_width) or math.isinf(candidate.half_width):
         return Ratio(verdict="not known")
     difference = math.log(candidate.rate / base.rate)
-    return _welch(difference, [(base.spread**2, base.freedom), (candidate.spread**2, candidate.freedom)])
+    found = _welch(difference, [(base.spread**2, base.freedom), (candidate.spread**2, candidate.freedom)])
+    return Ratio(verdict="not known") if found.high and math.log(found.high) - difference > REACH else found
 
 
 def ratio_of_runs(base: Sequence[float], candidate: Sequence[float]) -> Ratio:
@@ -66,8 +67,7 @@ def _welch(difference: float, parts: Sequence[tuple[float, float]]) -> Ratio:
     from scipy import stats  # see benchmarks/boundary.py
 
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
-    if reach > REACH:
-        return Ratio(verdict="not known")
-    low, high = math.exp(difference - reach), math.exp(difference + reach)
+    # A scatter beyond all sense (two runs, one of which stalled) is a range from 0 up to as much as a float holds.
+    low, high = math.exp(max(difference - reach, -700)), math.exp(min(difference + reach, 700))
     verdict: Verdict = "more" if low > 1 else "less" if high < 1 else "no difference shown"
     return Ratio(verdict=verdict, estimate=math.exp(difference), low=low, high=high)
