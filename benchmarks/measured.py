@@ -7,16 +7,21 @@ from dataclasses import dataclass, replace
 
 from benchmarks.records import RECORDS_FILE, Request, read_records
 from benchmarks.run_directory import WORKLOAD, RateResult, RunDirectory
+from benchmarks.validity import KINDS, Finding
 from benchmarks.workload import read_workload
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One rate: as offered, in requests per second; the requests of its window; and how many were sent in all."""
+    """One rate: as offered, in requests per second; the requests of its window; and how many were sent in all.
+
+    overloaded: whether it was too much for the service, so that its latencies meet nothing.
+    """
 
     rate: float
     window: Sequence[Request]
     sent: int
+    overloaded: bool = False
 
 
 def read_measured(run: RunDirectory) -> list[Measured]:
@@ -32,4 +37,9 @@ def read_rate(run: RunDirectory, result: RateResult) -> Measured:
     # The gaps of a thousand tokens a request fill the memory, and most SLOs do not ask for them.
     if not any(bound.metric == "itl" for bounds in run.scenario.slo_sets.values() for bound in bounds):
         window = [replace(request, gaps_ms=()) for request in window]
-    return Measured(result.rate, window, len(requests))
+    return Measured(result.rate, window, len(requests), shows_overload(result.findings))
+
+
+def shows_overload(findings: Sequence[Finding]) -> bool:
+    """Whether a fault says `too much load`. Others beside it, which may have been accepted, do not take that back."""
+    return any(finding.outcome == "fault" and KINDS[finding.id].overload for finding in findings if finding.id in KINDS)

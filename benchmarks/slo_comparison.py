@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from benchmarks.highest_rate import HighestRate, highest_rate
 from benchmarks.joint_search import conclude
 from benchmarks.measured import Measured
-from benchmarks.ratio import Ratio, ratio
+from benchmarks.ratio import CONFIDENCE, Ratio, ratio
+from benchmarks.shown_met import shown_met
 from benchmarks.slo import Slo
 
 
@@ -34,7 +35,7 @@ def compare_slos(
     for name, bounds in slos.items():
         ours = [conclude(bounds, runs) for _, runs in (base, candidate)]
         ranges = [highest_rate(bounds, runs) for _, runs in (base, candidate)]
-        how = _one_sided(*ranges) or ratio(*ours)
+        how = _one_sided(bounds, base[1], candidate[1]) or ratio(*ours)
         words = [str(bound) for bound in bounds]
         sentence = _sentence(words, base[0], candidate[0], ranges, how)
         found.append(
@@ -43,13 +44,23 @@ def compare_slos(
     return found
 
 
-def _one_sided(base: HighestRate, candidate: HighestRate) -> Ratio | None:
-    """How much more, at least, where one side has a boundary and the other met the SLO at a rate beyond it."""
-    if base.fails is not None and candidate.met_up_to is not None and candidate.met_up_to > base.fails:
-        return Ratio(verdict="more", low=candidate.met_up_to / base.fails)
-    if candidate.fails is not None and base.met_up_to is not None and base.met_up_to > candidate.fails:
-        return Ratio(verdict="less", high=candidate.fails / base.met_up_to)
+def _one_sided(bounds: Sequence[Slo], base: Sequence[Measured], candidate: Sequence[Measured]) -> Ratio | None:
+    """How much more, at least, where one side has a boundary and the other is shown to meet the SLO beyond it."""
+    if (times := _beyond(bounds, base, candidate)) is not None:
+        return Ratio(verdict="more", low=times)
+    if (times := _beyond(bounds, candidate, base)) is not None:
+        return Ratio(verdict="less", high=1 / times)
     return None
+
+
+def _beyond(bounds: Sequence[Slo], bounded: Sequence[Measured], other: Sequence[Measured]) -> float | None:
+    """How many times the lowest rate at which `bounded` is shown to fail `other` is shown to pass; None if not above 1.
+
+    Each of the two errs in half of the cases that CONFIDENCE leaves, so that both hold with CONFIDENCE.
+    """
+    fails = conclude(bounds, bounded, CONFIDENCE).fails
+    passes = shown_met(bounds, other, 0.5 + CONFIDENCE / 2)
+    return passes / fails if fails is not None and passes is not None and passes > fails else None
 
 
 def _sentence(words: Sequence[str], base: str, candidate: str, ranges: Sequence[HighestRate], how: Ratio) -> str:

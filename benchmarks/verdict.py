@@ -37,6 +37,9 @@ def judge_run(
         return Verdict(outcome="unusable", sentence=UNUSABLE, best_rate=best, lowest_not_met=lowest)
     if slos and (boundary := slos[0].highest).ranged:
         return Verdict(outcome="met", sentence=_up_to(boundary), best_rate=best, lowest_not_met=lowest)
+    if slos and slos[0].highest.missed_below is not None:
+        sentence = f"No rate is shown up to which the SLO is met; it is {slos[0].highest} req/s."
+        return Verdict(outcome="not shown", sentence=sentence, best_rate=best, lowest_not_met=lowest)
     if best is None:
         sentence = f"The SLO is not shown to be met at the lowest rate tried, {results[0].rate:g} req/s."
         return Verdict(outcome="not shown", sentence=sentence, best_rate=None, lowest_not_met=lowest)

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.course import Step, next_step
 from benchmarks.evidence import KvProof
 from benchmarks.highest_rate import write_answers
-from benchmarks.measured import Measured
+from benchmarks.measured import Measured, shows_overload
 from benchmarks.priming import Priming
 from benchmarks.records import NS, RECORDS_FILE, Request
 from benchmarks.run_directory import PRIMING, WORKLOAD, RateResult, RunDirectory, RunInfo, create, write_atomically
@@ -51,7 +51,8 @@ def simulated_run(results: Path, scenario: Scenario, topology: str, started: dat
         _write_records(folder, requests)
         result = _result(run, step, requests, started.minute * 100 + len(measured))
         run.finish_rate(result)
-        measured.append(Measured(step.rate, requests[result.summary.warmup_requests :], len(requests)))
+        window = requests[result.summary.warmup_requests :]
+        measured.append(Measured(step.rate, window, len(requests), shows_overload(result.findings)))
     write_answers(run, measured)
     return run
 

@@ -21,12 +21,12 @@ from benchmarks.scenario import Scenario
 from tools.pictures.simulated_runs import simulated_run
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SLO = [{"metric": "ttft", "statistic": "p90", "bound": 1500, "unit": "ms"}]
-POST = {"post": [{"metric": "tpot", "statistic": "mean", "bound": 60, "unit": "ms"}]}
+SLO = [{"metric": "ttft", "statistic": "p90", "bound": 600, "unit": "ms"}]
+POST = {"post": [{"metric": "tpot", "statistic": "mean", "bound": 30, "unit": "ms"}]}
 
 
 def run(results: Path, topology: str, minute: int, **changes: Any) -> RunDirectory:
-    data = {"isl": 8192, "osl": 64, "warmup_s": 5, "window_s": 30, "min_requests": 300, "max_requests": 300}
+    data = {"isl": 8192, "osl": 16, "warmup_s": 5, "window_s": 30, "min_requests": 300, "max_requests": 300}
     scenario = Scenario.model_validate(scenario_data(slo=SLO, also=POST, **{**data, **changes}))
     return simulated_run(results, scenario, topology, START + timedelta(minutes=minute))
 
@@ -71,8 +71,8 @@ def test_its_numbers_are_those_of_the_raw_records(results: Path, monkeypatch: py
     crossings: dict[str, float] = {}
     for name, side in sides.items():
         values = {rate: p90_ttft_ms(side.runs[0], rate) for rate in rates[name]}
-        near = sorted(values, key=lambda rate: abs(math.log(values[rate] / 1500)))[:8]
-        slope, level = np.polyfit(np.log(near), [math.log(values[rate] / 1500) for rate in near], 1)
+        near = sorted(values, key=lambda rate: abs(math.log(values[rate] / 600)))[:8]
+        slope, level = np.polyfit(np.log(near), [math.log(values[rate] / 600) for rate in near], 1)
         crossings[name] = math.exp(-level / slope)
     slo = found["slos"][0]
     assert slo["base"]["rate"] == pytest.approx(crossings["agg-3"], rel=0.04)
@@ -90,7 +90,7 @@ def test_it_says_who_is_better_at_what(
     assert compare(monkeypatch, results, "simulated-agg-3", "simulated-2p1d") == 0
     said = capsys.readouterr().out
     assert "slo: " in said
-    assert "under TTFT p90 ≤ 1500 ms" in said
+    assert "under TTFT p90 ≤ 600 ms" in said
     assert "has the lower" not in said  # a search measures a rate once
     page = (results / "comparisons" / "simulated-2p1d-against-simulated-agg-3" / "comparison.html").read_text()
     found = written(results, "simulated-2p1d-against-simulated-agg-3")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.boundary import FURTHEST, Run, find_boundary
-from benchmarks.search import Limits, next_rate
+from benchmarks.search import RUNS_AT_THE_END, Limits, next_rate
+from benchmarks.shown_met import FEWEST
 
 LIMITS = Limits(lowest=1, highest=16)
 
@@ -43,7 +44,8 @@ def test_it_finds_the_boundary(boundary: float) -> None:
 def test_a_service_that_passes_everything_or_nothing_ends_it_soon() -> None:
     runs, reason = search(service(100))
     assert "the highest rate, 16 req/s, passes" in reason
-    assert len(runs) <= 6
+    assert sum(run.offered == 16 for run in runs) == RUNS_AT_THE_END == FEWEST
+    assert len(runs) <= 5 + RUNS_AT_THE_END
     runs, reason = search(service(0.1))
     assert "the lowest rate, 1 req/s, fails" in reason
     assert len(runs) <= 6
@@ -74,3 +76,19 @@ def test_runs_go_to_both_sides_of_the_boundary() -> None:
     near = [run.offered for run in runs if abs(run.offered / 6.0 - 1) < 0.12]
     assert min(near) < 5.9
     assert max(near) > 6.1
+
+
+def test_an_end_that_passes_does_not_end_a_search_in_which_another_rate_fails() -> None:
+    passing, failing = Run(16, 16, -0.2), Run(15, 15, 0.1)
+    assert next_rate([passing] * RUNS_AT_THE_END, LIMITS).rate is None
+    assert next_rate([*[passing] * RUNS_AT_THE_END, failing], LIMITS).rate is not None
+    assert next_rate([Run(1, 1, 0.1)], LIMITS).rate is None
+    assert next_rate([Run(1, 1, 0.1), Run(2, 2, -0.1)], LIMITS).rate is not None
+
+
+def test_a_range_as_narrow_as_asked_for_needs_ten_runs_all_the_same() -> None:
+    """Few runs may lie on a line by chance."""
+    rates = [7.6, 7.7, 7.8, 7.9, 8.0, 8.1, 8.2, 8.3, 8.4, 8.5]
+    exact = [Run(rate, rate, 10 * math.log(rate / 8.03) + 0.01 * (-1) ** n) for n, rate in enumerate(rates)]
+    assert next_rate(exact[1:], LIMITS).rate is not None
+    assert next_rate(exact, LIMITS).rate is None

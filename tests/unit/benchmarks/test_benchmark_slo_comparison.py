@@ -1,9 +1,15 @@
 """Two sides under several SLOs, in words and numbers."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from stand_in_data import request
 
+from benchmarks.boundary import NEAR
+from benchmarks.joint_search import conclude
 from benchmarks.measured import Measured
+from benchmarks.shown_met import shown_met
 from benchmarks.slo import Slo
 from benchmarks.slo_comparison import compare_slos
 
@@ -58,13 +64,42 @@ def test_the_bound_that_fails_first_decides() -> None:
 
 def test_one_side_that_never_fails_is_at_least_so_much_better() -> None:
     """The candidate meets the bound at every rate, the highest of which lies above the base's boundary."""
-    slow, quick = side(4.0, 1), side(40.0, 2)
-    never = [Measured(run.rate / 5, run.window, run.sent) for run in quick if run.rate < 38.5]
+    slow = side(4.0, 1)
+    never = [replace(run, window=[replace(r, ttft_ms=(r.ttft_ms or 0) / 4) for r in run.window]) for run in side(8, 2)]
+    highest = max(run.rate for run in never)
+    never_from = min(run.rate for run in never if run.rate > highest * np.exp(-NEAR))
     (found,) = compare_slos({"x": [TTFT]}, ("agg-3", slow), ("pd-2p1d", never))
     assert (found.ratio.verdict, found.ratio.estimate) == ("more", None)
     assert found.ratio.low is not None
     assert found.base.fails is not None
-    assert found.ratio.low == max(run.rate for run in never) / found.base.fails
+    assert 1.5 < found.ratio.low < max(run.rate for run in never) / found.base.fails
+    fails = conclude([TTFT], slow, found.ratio.confidence).fails
+    assert fails is not None
+    assert fails > found.base.fails
+    assert found.ratio.low == pytest.approx(never_from / fails)
     assert found.sentence == f"pd-2p1d serves at least {found.ratio.low:.2f}× the rate of agg-3 under TTFT p90 ≤ 100 ms"
     (other,) = compare_slos({"x": [TTFT]}, ("pd-2p1d", never), ("agg-3", slow))
     assert (other.ratio.verdict, other.ratio.high) == ("less", 1 / found.ratio.low)
+
+
+def test_runs_that_pass_by_a_hair_or_are_few_show_no_difference() -> None:
+    """At 1.05 times the base's boundary: one run, three that scatter about their bound, and three that do not."""
+    slow, quick = side(4.0, 1), side(4.6, 2)
+    passing = [run for run in quick if 4.25 < run.rate < 4.5]
+    assert len(passing) >= 3
+    for few in (passing[-1:], passing[-2:]):
+        (found,) = compare_slos({"x": [TTFT]}, ("a", slow), ("b", few))
+        assert (found.ratio.verdict, found.ratio.low) == ("not known", None)
+        assert found.sentence.startswith("not known under")
+    assert shown_met([TTFT], passing, 0.995) is None
+    assert shown_met([TTFT], passing, 0.5) == min(run.rate for run in passing)
+    assert shown_met([TTFT], slow, 0.5) is None
+
+
+def test_a_side_that_was_not_measured_beyond_the_others_boundary_is_not_known_to_be_better() -> None:
+    slow = side(4.0, 1)
+    lower = [Measured(run.rate / 3, run.window, run.sent) for run in side(8.0, 2)]
+    never = [replace(run, window=[replace(r, ttft_ms=1.0) for r in run.window]) for run in lower]
+    for sides in ((slow, never), (never, slow)):
+        (found,) = compare_slos({"x": [TTFT]}, ("a", sides[0]), ("b", sides[1]))
+        assert (found.ratio.verdict, found.ratio.low, found.ratio.high) == ("not known", None, None)
