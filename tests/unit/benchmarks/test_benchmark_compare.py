@@ -103,7 +103,7 @@ def test_repeated_sweeps_say_which_side_has_the_lower_latency_at_their_rates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for minute, topology in enumerate(("agg-3", "2p1d") * 2, start=1):
-        run(tmp_path, topology, minute, rates=[2], min_requests=100, max_requests=100)
+        run(tmp_path, topology, minute, rates=[2], osl=64, min_requests=100, max_requests=100)
     assert compare(monkeypatch, tmp_path, "simulated-agg-3", "simulated-2p1d") == 0
     said = capsys.readouterr().out
     assert "simulated-2p1d has the lower TPOT p90 at 2 req/s" in said
