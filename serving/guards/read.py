@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from serving.errors import ConfigError
 from serving.guards.located import Located
 from serving.guards.read_kubernetes import Manifests, is_manifest, read_manifest
 from serving.guards.read_serve import applications, is_serve_config
-from serving.guards.view import Engine, NodeFacts, PlatformName, Pod, View
+from serving.guards.view import Engine, NodeFacts, PlatformName, View
 from serving.guards.yaml_files import documents, duplicates
 from serving.versions import platform_versions
 
@@ -116,7 +116,3 @@ def bundles_of(engine: Engine) -> Sequence[Located]:
         return []
     one, several = placed.at("bundle_per_worker"), placed.at("bundles")
     return [*([one] if one else []), *(several.entries() if several else ())]
-
-
-def gpu_pods(pods: Iterable[Pod]) -> list[Pod]:
-    return [pod for pod in pods if pod.gpus]

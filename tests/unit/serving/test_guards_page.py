@@ -19,6 +19,13 @@ def test_the_page_is_the_guards() -> None:
     assert PAGE.read_text(encoding="utf-8") == text(GUARDS), "`python -m serving guards > docs/reference/guards.md`"
 
 
+def test_guards_that_the_how_to_waives_are_there() -> None:
+    how_to = (PAGE.parents[1] / "howto" / "check-a-configuration.md").read_text(encoding="utf-8")
+    waived = re.findall(r'(?:--waive "|:waive:\n +)([a-z-]+)', how_to)
+    assert len(waived) == 2
+    assert set(waived) <= {guard.id for guard in GUARDS}
+
+
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.id)
 def test_a_guard_says_everything(guard: Guard) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", guard.id)
