@@ -23,6 +23,7 @@ SOUGHT = (
     "kubectl",
     "runc",
     "debootstrap",
+    "fc-match",
     "chromium",
     "chromium-browser",
     "google-chrome",

@@ -28,7 +28,7 @@ from .versions import at_least, release, versions
 OK, MISSING, LATER, LOW, OPTIONAL, OTHER = "ok", "MISSING", "not made yet", "low", "not there", "unknown version"
 MAKE = "make toolchain"
 MAKE_CLUSTER = "make toolchain-cluster"
-_CHROMIUM = "install chromium or Google Chrome (only for tests of the report and for its screenshots)"
+_CHROMIUM = "install chromium or Google Chrome, and fonts-liberation (only for tests and pictures of the report)"
 GIB = 1024**3
 # The local stack (prefill, decode, Ray): 6 to 7 GiB measured.
 MEMORY_NEEDED = 7 * GIB
@@ -196,7 +196,7 @@ def _tcmalloc() -> Finding:
 
 def _chromium() -> Finding:
     place = chromium.find()
-    if place is None:
+    if place is None or chromium.missing():
         status, fix = (LATER, "make test-unit") if debian_package.can_install() else (OPTIONAL, _CHROMIUM)
         return Finding("chromium", needed="any", status=status, fix=fix)
     return Finding("chromium", str(place), needed="any")
