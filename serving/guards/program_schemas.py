@@ -60,9 +60,9 @@ def _validator(*keys: str) -> Any:
 
 
 def _by_value(keyword: Any) -> Any:
-    """A keyword that lets a text pass where the schema lists the values of a Python Enum: numbers, and paths of classes.
+    """A keyword that lets a text pass where the schema lists what a Python Enum holds: numbers, or paths of classes.
 
-    vLLM takes these by their names, which are not in its schema: `attention_backend: ROCM_ATTN`, `cudagraph_mode: FULL`.
+    vLLM takes these by name, as `attention_backend: ROCM_ATTN` and `cudagraph_mode: FULL`, and no schema has the names.
     """
 
     def check(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:

@@ -89,6 +89,13 @@ def compared(one: Engine, other: Engine) -> bool:
     )
 
 
+def kv_format(engine: Engine, name: str) -> str | None:
+    """What an engine is told of how it keeps KV, in lower case; None where vLLM chooses."""
+    found = engine.argument(name)
+    text = str(found.value).lower() if found is not None and found.value is not None else "auto"
+    return None if text == "auto" else {"half": "float16", "float": "float32"}.get(text, text)
+
+
 def is_true(value: Located | None) -> bool:
     """Whether it is given, and means yes in YAML, JSON or Python."""
     return value is not None and str(value.value).strip().lower() in ("true", "1")
