@@ -28,6 +28,8 @@ def pd_model_differs(view: View) -> Iterator[Found]:
     for prefill, decode in pairs(view):
         one, other = prefill.model, decode.model
         sources = [(value.text or "").rstrip("/") if value is not None else "" for value in (one, other)]
+        if "$" in "".join(sources):  # a variable, which may be the same
+            continue
         if other is not None and compared(prefill, decode) and all(sources) and sources[0] != sources[1]:
             yield other, f"prefill has {sources[0]}, decode {sources[1]}"
 
@@ -118,7 +120,8 @@ def pd_version_differs(view: View) -> Iterator[Found]:
 
 def _version(engine: Engine) -> tuple[Located, str] | None:
     image = engine.pod.container.at("image") if engine.pod is not None else None
-    match = re.search(r"vllm[\w-]*:v?(\d+\.\d+\.\d+\w*)", image.text) if image is not None and image.text else None
+    # vLLM's releases begin with 0; an image of someone's own may count from 1.
+    match = re.search(r"vllm[\w-]*:v?(0\.\d+\.\d+\w*)", image.text) if image is not None and image.text else None
     return (image, match[1]) if image is not None and match else None
 
 
