@@ -16,6 +16,7 @@ NIXL = frozenset({"NixlConnector", "NixlPullConnector", "NixlPushConnector"})
 
 # Boards of AMD's OAM kind carry eight GPUs (the accelerator names are Ray's: ray/util/accelerators/accelerators.py).
 _EIGHT_GPUS = re.compile(r"AMD-Instinct-MI3\d\dX-OAM")
+_RDMA_DEVICE = re.compile(r"rdma|roce|infiniband", re.IGNORECASE)
 # The commit that vLLM's ROCm images and this repository take: branch v1.19.x with the change of 1.19.1
 # (openucx #10922), and so before everything that came with a later release.
 _UCX_COMMITS = {"da3fac2": Version("1.19.1")}
@@ -56,6 +57,17 @@ def connectors(engine: Engine) -> list[Connector]:
 def by_nixl(engine: Engine) -> bool:
     """Whether an engine moves KV with NIXL."""
     return any(one.nixl for one in connectors(engine))
+
+
+def by_ucx(engine: Engine) -> bool:
+    """Whether NIXL moves KV with UCX, as it does unless `backends` names others alone (LIBFABRIC, Mooncake)."""
+    named = [one.extra.at("backends") if one.extra is not None else None for one in connectors(engine) if one.nixl]
+    return any(one is None or "UCX" in str(one.value).upper() for one in named)
+
+
+def asks_for_rdma(engine: Engine) -> bool:
+    """Whether an engine's pod asks for an RDMA device."""
+    return engine.pod is not None and any(_RDMA_DEVICE.search(name) for name in engine.pod.resources())
 
 
 def whole(engine: Engine) -> Located:
