@@ -197,11 +197,16 @@ def refused_by_vllm(view: View) -> Iterator[Found]:
     known = schemas()["engine"]
     for engine in view.engines:
         for name, value in engine.arguments.items():
+            if value.value is None and name in _NONE:
+                continue
+            if name == "moe_backend" and value.text:  # as vllm 0.18 config/kernel.py reads it
+                value = Located(value.text.lower().replace("-", "_"), value.path, value.origin)
             if name in known and (engine.by_ray or not _of_command(name, value, known[name])):
                 for problem in problems(value, "engine", name):
                     yield problem.at, f"{name}: {problem.detail}"
 
 
+_NONE = ("max_model_len", "enable_flashinfer_autotune")  # by default, which their types do not say
 # Of a command these take amounts, and the first `auto` (vllm 0.18 engine/arg_utils.py human_readable_int_or_auto).
 _AMOUNTS = ("max_model_len", "max_num_batched_tokens", "kv_cache_memory_bytes")
 
