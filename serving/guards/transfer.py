@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 from serving.guards.located import Located
-from serving.guards.view import Engine, View
+from serving.guards.view import Engine, View, without_role
 
 # vLLM 0.25 to 0.29, kv_connector/factory.py: three names, one implementation; 0.18 has the first alone.
 NIXL = frozenset({"NixlConnector", "NixlPullConnector", "NixlPushConnector"})
@@ -76,12 +76,13 @@ def whole(engine: Engine) -> Located:
 
 
 def pairs(view: View) -> Iterator[tuple[Engine, Engine]]:
-    """Prefill and the decode it serves for. `vllm serve` commands, which nothing joins: the only two of a file, or
-    those of one model."""
+    """Prefill and the decode it serves for. `vllm serve` commands, which nothing joins: those of one model, or the only
+    two of a file if they are called the same but for the role."""
     every = list(view.pairs())
     plain = [pair for pair in every if not pair[0].by_ray]
     for prefill, decode in every:
-        if prefill.by_ray or len(plain) == 1 or same(prefill.model, decode.model):
+        only = len(plain) == 1 and without_role(prefill) == without_role(decode)
+        if prefill.by_ray or only or same(prefill.model, decode.model):
             yield prefill, decode
 
 
