@@ -28,6 +28,7 @@ _LATER = {
     | {"M2-Ultra", "M3", "M3-Pro", "M3-Max"},
     "2.59": {"MOBILINT_ARIES", "MOBILINT_REGULUS"},
 }
+_NO_GPUS = ("TPU", "HPU", "NPU", "neuron_cores")  # Ray's resources of other accelerators, where those are meant
 # Types that LLMConfig takes and no node announces by itself: nodes with MI308X call themselves AMD-Instinct-MI308X-OAM
 # (ray 2.55 _private/accelerators/amd_gpu.py), and the two of A100 are for labels that are added by hand
 # (util/accelerators/accelerators.py).
@@ -47,11 +48,13 @@ _NOT_ANNOUNCED = ("AMD-Instinct-MI308X", "A100-40G", "A100-80G")
 def engine_on_cpu(view: View) -> Iterator[Found]:
     for engine in view.engines:
         named = engine.node.at("accelerator_type")
-        if not engine.by_ray or named is None or not named.text or named.text in GPU_TYPES_OF_2_55:
+        if not engine.by_ray or named is None or named.text not in _TYPES or named.text in GPU_TYPES_OF_2_55:
+            continue  # of types that there are not accelerator-type-unknown speaks
+        if any(key in _NO_GPUS for bundle in bundles_of(engine) for key, _ in bundle.items()):
             continue
         said = engine.node.at("use_cpu")
         gpus = any((bundle.at("GPU") or bundle).number for bundle in bundles_of(engine) if "GPU" in bundle)
-        if not gpus and not (said is not None and said.value is False):
+        if not gpus and not (said is not None and isinstance(said.value, bool)):
             yield named, f"{named.text} without a bundle that has a GPU"
 
 
@@ -59,7 +62,7 @@ def engine_on_cpu(view: View) -> Iterator[Found]:
     "bundles-without-gpu",
     "error",
     what="An accelerator type of GPUs, and a placement group whose bundles have none",
-    silently="Ray takes the bundles' word and builds an engine of a CPU on the GPU node, with executor `mp`",
+    silently="Ray takes the bundles' word and builds an engine of a CPU, with executor `mp` and on any node",
     fix="write `bundle_per_worker: {CPU: 1, GPU: 1}`; where a CPU is meant, leave `accelerator_type` out",
     source="ray 2.55 llm/_internal/serve/engines/vllm/vllm_models.py: use_gpu (2.56 refuses it)",
     holds={"ray": ">=2.55,<2.56"},

@@ -14,6 +14,7 @@ from serving.guards import (  # noqa: F401
     kv_keys,
     kv_timeouts,
     nics,
+    pair_sizes,
     pairs,
     pinned,
     placement,

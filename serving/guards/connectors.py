@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
@@ -27,7 +28,7 @@ _ROLES = ("kv_producer", "kv_consumer", "kv_both")
 # kv_transfer/factory.py BUILTIN_BACKENDS of Ray, and those of vLLM's that need what these do: NIXL's set host, port and
 # engine id of each replica, MoRIIO's set ports and tell decode where prefill is.
 _RAY_2_55 = frozenset({"LMCacheConnectorV1", "NixlConnector", "MultiConnector"})
-_RAY_2_60 = _RAY_2_55 | {"MoRIIOConnector"}
+_RAY_2_57 = _RAY_2_55 | {"MoRIIOConnector"}
 _NEED_SETUP = NIXL | {"MoRIIOConnector"}
 
 
@@ -79,7 +80,13 @@ def kv_connector_on_one_side(view: View) -> Iterator[Found]:
 
 def _has_none(engine: Engine) -> bool:
     given = engine.argument("kv_transfer_config")
-    return given is None or given.value is None
+    return (given is None or given.value is None) and (engine.by_ray or not _more_arguments(engine))
+
+
+def _more_arguments(engine: Engine) -> bool:
+    """Whether a command has arguments that do not stand in it: those of a file, or of a variable."""
+    words = [str(at.value) for key in ("command", "args") if (at := engine.node.at(key)) is not None]
+    return engine.argument("config") is not None or any(re.search(r"(^|[\s'\"])\$[({\w@*]", text) for text in words)
 
 
 def _labelled(engine: Engine) -> Role | None:
@@ -117,15 +124,16 @@ def kv_connector_differs(view: View) -> Iterator[Found]:
     "kv-connector-without-ray",
     "error",
     what="A KV connector that this Ray does not set up",
-    silently="Ray warns once; every replica then offers its KV at localhost:5600, and no other node finds it",
-    fix="write NixlConnector, which pulls; MoRIIOConnector needs Ray 2.60",
-    source="ray 2.55, 2.60 kv_transfer/factory.py BUILTIN_BACKENDS; vllm 0.29 envs.py:225",
+    silently="Ray warns once; every replica then offers NIXL's KV at localhost:5600, where no other node finds it, and "
+    "of MoRIIO none is told the ports and the peer of its own",
+    fix="write NixlConnector, which pulls; MoRIIOConnector needs Ray 2.57",
+    source="ray 2.55 to 2.60 kv_transfer/factory.py BUILTIN_BACKENDS; vllm 0.29 envs.py:225",
 )
 def kv_connector_without_ray(view: View) -> Iterator[Found]:
     version = known(view, "ray")
     if version is not None and not (2, 55) <= version.release[:2] <= (2, 60):
         return
-    backends = _RAY_2_55 if version is not None and version.release[:2] == (2, 55) else _RAY_2_60
+    backends = _RAY_2_55 if version is not None and version.release[:2] < (2, 57) else _RAY_2_57
     for engine in view.moving():
         for one in connectors(engine) if engine.by_ray else ():
             own = "VLLM_NIXL_SIDE_CHANNEL_HOST" in engine.environment and one.nixl
@@ -156,7 +164,8 @@ def kv_role_missing(view: View) -> Iterator[Found]:
     "kv-role-swapped",
     "warning",
     what="Prefill is told to consume KV, or decode to produce it",
-    silently="MoRIIO and Mooncake then move nothing; NIXL of vLLM 0.18 to 0.29 does not look, and a later one may",
+    silently="MoRIIO and Mooncake then move nothing; NIXL of vLLM 0.18 does not look, that of 0.29 only where ranks "
+    "divide context or layers, and a later one may",
     fix="kv_producer for prefill, kv_consumer for decode",
     source="vllm 0.18 moriio_connector.py:263, mooncake_connector.py:255-365; vllm 0.29 nixl/connector.py:93",
 )

@@ -34,6 +34,8 @@ def _parallel(view: View) -> Iterator[tuple[Application, Engine, int]]:
 def data_parallel_override(view: View) -> Iterator[Found]:
     for application, engine, size in _parallel(view):
         listed = application.node.at("deployments")
+        if engine.node.at("deployment_config", "autoscaling_config") is not None:
+            continue  # then Serve does not look
         for deployment in listed.entries() if listed is not None else ():
             name, count = deployment.at("name"), deployment.at("num_replicas")
             if name is None or name.value != deployment_name(engine) or count is None or count.integer is None:

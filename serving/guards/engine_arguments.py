@@ -17,6 +17,7 @@ _READ = SpecifierSet(">=0.18,<0.19")  # the release of which vllm_argument_names
 # Where later releases have arguments of their own, only what is all but equal is taken for a mistake: it lets
 # `gpu_memory_utilisation` be one, and a new `kv_offloading_tier` beside the known `kv_offloading_size` not.
 _ALL_BUT_EQUAL = 0.92
+_NEWER = ("cpu_distributed_timeout_seconds",)  # of vLLM 0.29: the only one that is as near to an old one
 _OF_RAY = ("model", "served_model_name")
 
 
@@ -61,7 +62,7 @@ def engine_argument_misspelt(view: View) -> Iterator[Found]:
     version = view.version("vllm")
     if version is not None and not _READ.contains(version, prereleases=True):
         for value, name, near in _unknown(view, _ALL_BUT_EQUAL):
-            if near:
+            if near and name not in _NEWER:
                 yield value, f"{name}{near}"
 
 

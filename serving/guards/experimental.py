@@ -59,9 +59,13 @@ def experimental_key_ignored(view: View) -> Iterator[Found]:
     holds={"ray": ">=2.55,<2.61"},
 )
 def ingress_replicas_ignored(view: View) -> Iterator[Found]:
-    for engine in by_ray(view):
-        if (given := engine.node.at("experimental_configs", "num_ingress_replicas")) is not None:
-            yield given, f"num_ingress_replicas: {given.value}"
+    for application in view.applications:
+        options = application.args.at("ingress_deployment_config")
+        if options is not None and ("num_replicas" in options or "autoscaling_config" in options):
+            continue  # then the key says it once more
+        for engine in application.engines:
+            if (given := engine.node.at("experimental_configs", "num_ingress_replicas")) is not None:
+                yield given, f"num_ingress_replicas: {given.value}"
 
 
 @guard(

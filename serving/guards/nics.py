@@ -9,8 +9,9 @@ from packaging.version import Version
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.transfer import by_nixl, ucx_version
-from serving.guards.view import View
+from serving.guards.transfer import asks_for_rdma, by_nixl, by_ucx, ucx_version
+from serving.guards.view import Engine, View
+from serving.ucx_transports import RDMA, allowed
 
 _NET = "UCX_NET_DEVICES"
 # Names of RDMA devices as drivers give them: mlx5_0, rocep1s0, ibp12s0, bnxt_re0, ionic_0, rdma0. DOKS names the
@@ -65,15 +66,24 @@ def ucx_nic_without_port(view: View) -> Iterator[Found]:
 @guard(
     "ucx-net-ethernet",
     "error",
-    what=f"{_NET} names network interfaces of the kernel and no RDMA device",
+    what=f"{_NET} names network interfaces of the kernel and no RDMA device, where RDMA is meant",
     silently="UCX can use TCP alone: KV moves up to 19 times slower, or not at all where UCX_TLS has no tcp",
     fix="name RDMA devices with their port, such as mlx5_2:1 (`rdma link` shows them), not interfaces",
     source="openucx: a TCP device is an interface, an RDMA device is a name and a port (`ucx_info -d`)",
 )
 def ucx_net_ethernet(view: View) -> Iterator[Found]:
-    for at, names, _ in _devices(view):
-        if view.platform in ("rocm", "cuda") and all(_ETHERNET.fullmatch(name) for name in names):
-            yield at, ",".join(names)
+    for engine in view.moving() if view.platform in ("rocm", "cuda") else ():
+        names = ethernet_alone(engine)
+        transports = engine.variable("UCX_TLS")
+        meant = asks_for_rdma(engine) or bool(transports and allowed(transports) & RDMA)
+        if names and by_ucx(engine) and (meant or any(name.startswith("fabric") for name in names)):
+            yield engine.environment[_NET], ",".join(names)
+
+
+def ethernet_alone(engine: Engine) -> list[str]:
+    """What UCX_NET_DEVICES names, where all of it are interfaces of the kernel."""
+    names = [name.strip() for name in (engine.variable(_NET) or "").split(",") if name.strip()]
+    return names if all(_ETHERNET.fullmatch(name) for name in names) else []
 
 
 @guard(

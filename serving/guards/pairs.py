@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.transfer import by_nixl, compared, connectors, is_false, is_true, known, pairs
+from serving.guards.transfer import by_nixl, compared, connectors, is_false, is_true, kv_format, pairs
 from serving.guards.view import Engine, View
-from serving.models import LatentAttention
 
 _COMPARED = "vllm 0.18 nixl_connector.py:193-235 compute_nixl_compatibility_hash"
 _DIES = "the handshake fails with the first request; vLLM 0.18 then ends the decode engine (vllm#41863)"
@@ -31,6 +28,8 @@ def pd_model_differs(view: View) -> Iterator[Found]:
     for prefill, decode in pairs(view):
         one, other = prefill.model, decode.model
         sources = [(value.text or "").rstrip("/") if value is not None else "" for value in (one, other)]
+        if "$" in "".join(sources):  # a variable, which may be the same
+            continue
         if other is not None and compared(prefill, decode) and all(sources) and sources[0] != sources[1]:
             yield other, f"prefill has {sources[0]}, decode {sources[1]}"
 
@@ -48,7 +47,7 @@ def pd_kv_format_differs(view: View) -> Iterator[Found]:
         if not compared(prefill, decode):
             continue
         for name in ("dtype", "kv_cache_dtype", "attention_backend", "disable_hybrid_kv_cache_manager"):
-            one, other = _format(prefill, name), _format(decode, name)
+            one, other = kv_format(prefill, name), kv_format(decode, name)
             # `auto` takes what the model says, which is not known here; no model says fp8 for its KV unless it was made
             # for that, and then nobody writes it on one side alone.
             unsure = name != "kv_cache_dtype" or not any(v and v.startswith("fp8") for v in (one, other))
@@ -56,12 +55,6 @@ def pd_kv_format_differs(view: View) -> Iterator[Found]:
                 at = decode.argument(name) or prefill.argument(name)
                 if at is not None:
                     yield at, f"{name}: prefill {one or 'auto'}, decode {other or 'auto'}"
-
-
-def _format(engine: Engine, name: str) -> str | None:
-    found = engine.argument(name)
-    text = str(found.value).lower() if found is not None and found.value is not None else "auto"
-    return None if text == "auto" else {"half": "float16", "float": "float32"}.get(text, text)
 
 
 @guard(
@@ -85,62 +78,6 @@ def pd_block_size_differs(view: View) -> Iterator[Found]:
                 yield given, f"{role} {given.integer}, the other vLLM's own"
         elif one.integer is not None and one.integer != given.integer:
             yield given, f"prefill {one.integer}, decode {given.integer}"
-
-
-@guard(
-    "pd-tp-differs-on-rocm",
-    "error",
-    what="Prefill and decode have different tensor parallel sizes on ROCm with vLLM 0.18",
-    silently="heads are cut at the wrong places and answers are wrong: accuracy near 0, no error",
-    fix="give both sides the same tensor_parallel_size",
-    source="vllm#37703, #35444, #37940 (not in 0.18); vllm 0.18 triton_attn.py:306-316, rocm_attn.py:221",
-    holds={"vllm": ">=0.18,<0.19"},
-)
-def pd_tp_differs_on_rocm(view: View) -> Iterator[Found]:
-    for prefill, decode in pairs(view):
-        if _rocm_018(view) and not _latent(view, decode) and by_nixl(prefill) and by_nixl(decode):
-            yield from _tp(prefill, decode)
-
-
-@guard(
-    "pd-tp-differs",
-    "warning",
-    what="Prefill and decode have different tensor parallel sizes where that is known to go wrong",
-    silently="answers are wrong or the decode engine dies at the first request, depending on the attention backend",
-    fix="give both sides the same size; on CUDA decode may have more ranks than prefill, not fewer",
-    source="vllm#43523 (prefill 4, decode 1; before 0.25); vllm#35444, llm-d's AMD guide (ROCm); vllm#41211 (MoRIIO)",
-)
-def pd_tp_differs(view: View) -> Iterator[Found]:
-    for prefill, decode in pairs(view):
-        nixl = by_nixl(prefill) and by_nixl(decode)
-        moriio = any(one.called == "MoRIIOConnector" for one in connectors(decode))
-        if nixl and _rocm_018(view) and not _latent(view, decode):
-            continue  # pd-tp-differs-on-rocm says it
-        fewer = prefill.integer("tensor_parallel_size", 1) > decode.integer("tensor_parallel_size", 1)
-        version = known(view, "vllm")
-        fewer = fewer and version is not None and version < Version("0.25")
-        if moriio or (nixl and (fewer or (view.platform == "rocm" and not _latent(view, decode)))):
-            yield from _tp(prefill, decode)
-
-
-def _rocm_018(view: View) -> bool:
-    version = known(view, "vllm")
-    return view.platform == "rocm" and version is not None and version.release[:2] == (0, 18)
-
-
-def _latent(view: View, engine: Engine) -> bool:
-    """Whether a model keeps one latent vector, which every rank has whole: there are no heads to cut."""
-    named = engine.model.text if engine.model is not None else None
-    if view.model is not None:
-        return isinstance(view.model.attention, LatentAttention)
-    return named is not None and re.search(r"deepseek-?(v2|v3|r1)|kimi-k2", named, re.IGNORECASE) is not None
-
-
-def _tp(prefill: Engine, decode: Engine) -> Iterator[Found]:
-    one, other = prefill.integer("tensor_parallel_size", 1), decode.integer("tensor_parallel_size", 1)
-    at = decode.argument("tensor_parallel_size") or prefill.argument("tensor_parallel_size")
-    if one != other and at is not None:
-        yield at, f"prefill {one}, decode {other}"
 
 
 @guard(
@@ -183,7 +120,8 @@ def pd_version_differs(view: View) -> Iterator[Found]:
 
 def _version(engine: Engine) -> tuple[Located, str] | None:
     image = engine.pod.container.at("image") if engine.pod is not None else None
-    match = re.search(r"vllm[\w-]*:v?(\d+\.\d+\.\d+\w*)", image.text) if image is not None and image.text else None
+    # vLLM's releases begin with 0; an image of someone's own may count from 1.
+    match = re.search(r"vllm[\w-]*:v?(0\.\d+\.\d+\w*)", image.text) if image is not None and image.text else None
     return (image, match[1]) if image is not None and match else None
 
 

@@ -11,7 +11,9 @@ from serving.guards.view import Engine, View
 
 _FLOATING = re.compile(r"(^|[-_.])(latest|nightly|main|master|dev|edge|stable)($|[-_.])")
 _COMMIT = re.compile(r"(^|[-_.])[0-9a-f]{7,40}($|[-_.])")  # `nightly-0123abc`: such a tag is made once
-_CUDA_IMAGE = re.compile(r"-cu1\d\d\b|[-_:]cuda|(^|/)rayproject/ray[^:]*:[^@]*-gpu\b|(^|/)ray-llm:|^nvcr\.io/")
+_CUDA_IMAGE = re.compile(
+    r"-cu1\d\d\b|[-_:]cuda|(^|/)rayproject/ray[^:]*:[^@]*-gpu\b|(^|/)(rayproject|anyscale)/ray-llm[:@]|^nvcr\.io/"
+)
 _PYTHON = re.compile(r"(?:^|/)ray(?:-llm|-ml)?:[^@]*-py3(\d+)\b")
 _ROCM_PYTHON = "12"  # wheels.vllm.ai/rocm has vLLM for cp312 only
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")

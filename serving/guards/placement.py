@@ -180,7 +180,7 @@ def placement_never_fits(view: View) -> Iterator[Found]:
             total = (sum(amounts) * (_ranks(engine) if per_worker else 1)) + own
             if single > has:
                 yield given, f"a bundle of {single:g} {resource}, and the largest node has {has:g}"
-            elif strategy == "STRICT_PACK" and total > has:
+            elif strategy == "STRICT_PACK" and total > has and not _parallel(engine):
                 yield said or given, f"STRICT_PACK of {total:g} {resource}, and the largest node has {has:g}"
 
 

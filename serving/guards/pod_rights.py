@@ -64,7 +64,8 @@ def ipc_lock_of_a_user(view: View) -> Iterator[Found]:
     "engine-without-rdma-device",
     "warning",
     what="Engines move KV between pods with GPUs, and their pods ask for no RDMA device",
-    silently="no /dev/infiniband comes into the container: UCX takes TCP where it may, else no request is answered",
+    silently="no /dev/infiniband comes into the container: what moves KV takes TCP where it may, else no request is "
+    "answered",
     fix="add the RDMA resources of the nodes to the limits: `rdma/fabric0: 1` and so on, `rdma/ib: 1`",
     source="k8s-rdma-shared-dev-plugin; llm-d AMD overlays; vllm#52607",
 )
@@ -82,6 +83,8 @@ def engine_without_rdma_device(view: View) -> Iterator[Found]:
         attached = pod.annotation("k8s.v1.cni.cncf.io/networks") or pod.node.at("resourceClaims")
         # With TCP it is said so on purpose, and blamed elsewhere; without RDMA both are meant to be on one node.
         elsewhere = named is not None and (allowed(named) & TCP or not allowed(named) & RDMA)
+        within = engine.kv_extra("backend")  # MoRIIO's, vllm 0.29: xgmi stays within a node
+        elsewhere = elsewhere or (within is not None and within.value == "xgmi")
         if not (others or attached or elsewhere or _host_device(pod)):
             asked = next(v for n, v in pod.resources().items() if n.endswith("gpu"))
             yield asked, f"{pod.name}: {pod.gpus} GPUs and no RDMA device"

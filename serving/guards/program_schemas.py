@@ -7,6 +7,7 @@ and a test holds it against them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -53,8 +54,23 @@ def _validator(*keys: str) -> Any:
     schema: Any = schemas()
     for key in keys:
         schema = schema[key]
-    limits = {name: _of_number(Draft202012Validator.VALIDATORS[name]) for name in _LIMITS}
-    return validators.extend(Draft202012Validator, validators=limits, type_checker=checker)(schema)
+    kept = Draft202012Validator.VALIDATORS
+    own = {name: _of_number(kept[name]) for name in _LIMITS} | {n: _by_value(kept[n]) for n in ("enum", "type")}
+    return validators.extend(Draft202012Validator, validators=own, type_checker=checker)(schema)
+
+
+def _by_value(keyword: Any) -> Any:
+    """A keyword that lets a text pass where the schema lists what a Python Enum holds: numbers, or paths of classes.
+
+    vLLM takes these by name, as `attention_backend: ROCM_ATTN` and `cudagraph_mode: FULL`, and no schema has the names.
+    """
+
+    def check(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        texts = [one for one in schema.get("enum", ["text"]) if isinstance(one, str)]
+        if not isinstance(instance, str) or any(text and "." not in text for text in texts):
+            yield from keyword(validator, wanted, instance, schema)
+
+    return check
 
 
 def _of_number(keyword: Any) -> Any:
@@ -171,7 +187,8 @@ def ignored_by_ray(view: View) -> Iterator[Found]:
     "refused-by-vllm",
     "error",
     what="A value that vLLM refuses: its type, or none of the choices",
-    silently="Ray takes it; the replica fails minutes later, when vLLM reads it, and is started again and again",
+    silently="Ray takes it, the replica fails minutes later, when vLLM reads it, and is started again and again; "
+    "`vllm serve` ends at once, and so does its pod, again and again",
     fix="write it as vLLM's arguments have it",
     source="vllm 0.18 engine/arg_utils.py AsyncEngineArgs, config/kv_transfer.py; ray 2.55 vllm_models.py",
     holds=_VLLM,
@@ -180,6 +197,24 @@ def refused_by_vllm(view: View) -> Iterator[Found]:
     known = schemas()["engine"]
     for engine in view.engines:
         for name, value in engine.arguments.items():
-            if name in known:
+            if value.value is None and name in _NONE:
+                continue
+            if name == "moe_backend" and value.text:  # as vllm 0.18 config/kernel.py reads it
+                value = Located(value.text.lower().replace("-", "_"), value.path, value.origin)
+            if name in known and (engine.by_ray or not _of_command(name, value, known[name])):
                 for problem in problems(value, "engine", name):
                     yield problem.at, f"{name}: {problem.detail}"
+
+
+_NONE = ("max_model_len", "enable_flashinfer_autotune")  # by default, which their types do not say
+# Of a command these take amounts, and the first `auto` (vllm 0.18 engine/arg_utils.py human_readable_int_or_auto).
+_AMOUNTS = ("max_model_len", "max_num_batched_tokens", "kv_cache_memory_bytes")
+
+
+def _of_command(name: str, value: Located, schema: Any) -> bool:
+    """Whether a word of a command may mean what the schema does not know: a variable, `None`, `32k`, one of several."""
+    if not isinstance(value.value, str):
+        return value.value is True and "boolean" not in str(schema)  # what follows was not understood
+    several = any(kind in str(schema) for kind in ("'array'", "'object'"))
+    amount = name in _AMOUNTS and re.fullmatch(r"auto|[0-9.]+[kKmMgGtT]", value.value.strip(), re.IGNORECASE)
+    return several or bool(amount) or value.value in ("None", "") or any(sign in value.value for sign in "$`{")

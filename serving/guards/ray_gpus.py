@@ -169,7 +169,8 @@ def _by_itself(engine: Engine) -> bool:
     "engine-larger-than-node",
     "error",
     what="One replica needs more GPUs on a node than any pod has",
-    silently="Ray keeps the placement group pending, and the application says DEPLOYING until someone looks",
+    silently="Ray keeps the placement group pending, and the application says DEPLOYING until someone looks; without "
+    "Ray vLLM ends at start, again and again",
     fix="ask for all GPUs of the node in the worker's limits, or lower tensor_parallel_size",
     source="ray 2.55 util/placement_group.py (STRICT_PACK); vllm 0.18 config/parallel.py (World size is larger)",
 )
@@ -181,8 +182,9 @@ def engine_larger_than_node(view: View) -> Iterator[Found]:
         for engine in engines_of(view, cluster):
             strategy = engine.node.at("placement_group_config", "strategy")
             needed = _gpus_of_replica(engine)
-            if None not in sizes and strategy is not None and strategy.value == "STRICT_PACK" and needed > largest:
-                yield engine.argument("tensor_parallel_size") or strategy, f"{needed:g} GPUs, pods have {largest}"
+            strict = strategy is not None and strategy.value == "STRICT_PACK" and engine.gpus == ranks(engine)
+            if None not in sizes and strict and needed > largest:  # a group of data parallelism has no strategy
+                yield engine.argument("tensor_parallel_size") or engine.node, f"{needed:g} GPUs, pods have {largest}"
     for engine in view.engines:
         pod, backend = engine.pod, engine.argument("distributed_executor_backend")
         if engine.by_ray or pod is None or not pod.gpus or "leaderWorkerTemplate" in pod.template.path:

@@ -103,10 +103,11 @@ def direct_streaming_off(view: View) -> Iterator[Found]:
     "note",
     what="This Ray limits a prefill request by `max_tokens` alone, and chat clients send `max_completion_tokens`",
     silently="for such a request prefill generates the whole answer, TTFT contains all of it, and decode then reads "
-    "the wrong KV blocks: plausible text that answers another prompt, HTTP 200",
+    "KV blocks from the end of prompt and answer instead of the prompt's: wrong text with HTTP 200, or, where prefill "
+    "ended by itself, a prompt that decode computes again",
     fix="run Ray 2.56 or later, or let clients send `max_tokens`; benchmark with /v1/completions",
     source="ray 2.55 llm/_internal/serve/serving_patterns/prefill_decode/pd_server.py:68-83 (2.56 clamps both); "
-    "vllm 0.18 chat_completion/serving.py:272",
+    "vllm 0.18 chat_completion/serving.py:272, nixl_connector.py:908,2600 (read, not run)",
     holds={"ray": ">=2.55,<2.56"},
 )
 def chat_prefill_not_clamped(view: View) -> Iterator[Found]:

@@ -110,7 +110,9 @@ def prewarm_deadline(view: View) -> Iterator[Found]:
     for application in view.applications:
         decode = application.engine("decode")
         given = decode.node.at("experimental_configs", _PREWARM) if decode else None
-        if given is not None and given.value is True:
+        connector = (decode.kv or {}).get("kv_connector") if decode else None
+        peers = connector is not None and connector.value == "MoRIIOConnector"  # for which Ray makes none ahead
+        if given is not None and given.value is True and not peers:
             yield given, f"{_PREWARM}, {_PREWARM_SECONDS} s"
 
 

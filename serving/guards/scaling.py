@@ -64,6 +64,9 @@ def autoscaling_never_triggers(view: View) -> Iterator[Found]:
         if deployment.engine and deployment.engine.variable("RAY_SERVE_LLM_DEFAULT_MAX_TARGET_ONGOING_REQUESTS"):
             continue
         settings, own_default = found
+        engine = deployment.engine
+        if engine is not None and engine.role != "aggregated" and engine.integer("data_parallel_size", 1) > 1:
+            own_default = False  # data_parallel/dp_server.py puts Serve's own target of 2 in its place
         target = settings.at("target_ongoing_requests")
         if target is None and own_default:
             yield settings, "no target_ongoing_requests"
@@ -178,7 +181,9 @@ def runtime_env_replaced(view: View) -> Iterator[Found]:
         variables = deployment.engine.node.at("runtime_env", "env_vars")
         if options is None or variables is None:
             continue
-        kept = options.at("runtime_env", "env_vars")
-        lost = [name for name, _ in variables.items() if kept is None or name not in kept]
+        # Those of the application are put beneath (override_runtime_envs_except_env_vars).
+        own = [app.node for app in view.applications if deployment.engine in app.engines]
+        kept = [place.at("runtime_env", "env_vars") for place in (options, *own)]
+        lost = [name for name, _ in variables.items() if not any(one is not None and name in one for one in kept)]
         if lost and not is_true(deployment.engine.node.at("use_cpu")):
             yield options, f"lost: {', '.join(lost)}"

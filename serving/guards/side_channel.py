@@ -24,13 +24,14 @@ _PORT = "VLLM_NIXL_SIDE_CHANNEL_PORT"
 _BASE = "NIXL_SIDE_CHANNEL_PORT_BASE"
 # vllm 0.18 envs.py:1274-1280, 0.29 :1655-1660.
 _DEFAULT_PORT = 5600
-# Ray 2.60: kv_transfer/nixl.py and prefill_decode/builder.py. Ray 2.55 takes any free port.
-_BASES_OF_2_60 = {"prefill": 20000, "decode": 22000}
+# Ray 2.56 to 2.60: kv_transfer/nixl.py and prefill_decode/builder.py. Ray 2.55 takes any free port.
+_BASES_OF_2_56 = {"prefill": 20000, "decode": 22000}
 # Linux' default net.ipv4.ip_local_port_range.
 _EPHEMERAL = range(32768, 61000)
+_MOST = 4096  # replicas, or ranks: beyond it a number is a slip
 _MORI_BASES = ("MORI_HANDSHAKE_PORT_BASE", "MORI_NOTIFY_PORT_BASE")
 
-_HANGS = "the second to bind gets an error in a thread, and its replica waits in STARTING for ever"
+_HANGS = "the second to bind gets an error in a thread, and its engine waits for it for ever and is never ready"
 _BIND = "vllm 0.18 nixl_connector.py:669-704, 0.29 nixl/base_scheduler.py:322-356"
 
 
@@ -62,21 +63,22 @@ def side_channel_base_of_several(view: View) -> Iterator[Found]:
     what="Prefill and decode take side-channel ports from the same range on one node",
     silently=_HANGS,
     fix=f"give decode a {_BASE} above prefill's last port: base + replicas x ranks",
-    source=f"ray#60057; ray 2.60 prefill_decode/builder.py:116-123 (22000 for decode); {_BIND}",
+    source=f"ray#60057; ray 2.56 to 2.60 prefill_decode/builder.py (22000 for decode); {_BIND}",
 )
 def side_channel_bases_overlap(view: View) -> Iterator[Found]:
     version = known(view, "ray")
-    defaults = _BASES_OF_2_60 if version is not None and version.release[:2] >= (2, 60) else {}
+    defaults = _BASES_OF_2_56 if version is not None and version.release[:2] >= (2, 56) else {}
     for application in view.applications:
         prefill, decode = application.engine("prefill"), application.engine("decode")
         both = [engine for engine in (prefill, decode) if engine is not None and _set_up_by_ray(engine)]
         if len(both) < 2 or any(_PORT in engine.environment for engine in both) or not may_meet(view, both[0], both[1]):
             continue
         given = [engine.node.at("experimental_configs", _BASE) for engine in both]
-        ranges = [_ports(engine, at, defaults.get(engine.role)) for engine, at in zip(both, given, strict=True)]
+        ranked = version is None or version.release[:2] > (2, 55)  # 2.55 counts no replicas
+        ports = [_ports(e, at, defaults.get(e.role), ranked) for e, at in zip(both, given, strict=True)]
         at = given[1] or given[0]
-        if at is not None and ranges[0] and ranges[1] and _overlap(ranges[0], ranges[1]):
-            yield at, f"prefill from {ranges[0].start}, decode from {ranges[1].start}"
+        if at is not None and ports[0] & ports[1]:
+            yield at, f"prefill from {min(ports[0])}, decode from {min(ports[1])}"
 
 
 def _under_ray(view: View) -> list[Engine]:
@@ -87,14 +89,15 @@ def _set_up_by_ray(engine: Engine) -> bool:
     return engine.by_ray and by_nixl(engine) and not has_callback(engine)
 
 
-def _ports(engine: Engine, base: Located | None, default: int | None) -> range | None:
-    start = base.integer if base is not None else default
+def _ports(engine: Engine, base: Located | None, default: int | None, ranked: bool) -> set[int]:
+    """Ports that an engine's replicas bind: one each, a replica's number of ranks apart."""
+    start, parallel = base.integer if base is not None else default, engine.integer("data_parallel_size", 1)
     if start is None:
-        return None
-    # vLLM adds the data parallel index to what Ray has added it to (vllm 0.18 envs.py; ray#65756).
-    return range(
-        start, start + max(1, most_replicas(engine) * engine.gpus, 2 * engine.integer("data_parallel_size", 1))
-    )
+        return set()
+    if 1 < parallel <= _MOST:  # vLLM adds the data parallel index to what Ray has added it to (vllm 0.18; ray#65756)
+        return {start + 2 * rank for rank in range(parallel)}
+    replicas = min(most_replicas(engine), _MOST) if ranked else 1
+    return {start + replica * engine.gpus for replica in range(replicas)}
 
 
 def _overlap(one: range, other: range) -> bool:
@@ -179,7 +182,8 @@ def side_channel_port_ephemeral(view: View) -> Iterator[Found]:
         for name in (_BASE, *_MORI_BASES):
             base = engine.node.at("experimental_configs", name) if engine.by_ray else None
             if base is not None and base.integer is not None:
-                yield from _in_range(base, base.integer, replicas * ranks)
+                # NIXL binds one port a replica, MoRIIO one a rank.
+                yield from _in_range(base, base.integer, replicas * ranks if name != _BASE else _last(replicas, ranks))
         own = engine.node.at("callback_config", "callback_kwargs", "side_channel_port_base") if engine.by_ray else None
         if own is not None and own.integer is not None:
             yield from _in_range(own, own.integer, replicas * ranks)
@@ -188,6 +192,10 @@ def side_channel_port_ephemeral(view: View) -> Iterator[Found]:
                 port = one.extra.at(name) if one.extra is not None and one.called == "MoRIIOConnector" else None
                 if port is not None and port.integer is not None:
                     yield from _in_range(port, port.integer, ranks)
+
+
+def _last(replicas: int, ranks: int) -> int:
+    return (replicas - 1) * ranks + 1
 
 
 def _in_range(at: Located, first: int, count: int) -> Iterator[Found]:

@@ -27,12 +27,20 @@ def side_channel_host_localhost(view: View) -> Iterator[Found]:
         if engine.role == "decode" or not by_nixl(engine) or (host is not None and host not in _NOWHERE):
             continue
         if engine.by_ray:  # which sets it, unless it is set
-            if host is not None and engine.pod is not None and not has_callback(engine):
+            if host is not None and engine.pod is not None and not has_callback(engine) and not _only_pod(view, engine):
                 yield engine.environment[_HOST], f"{_HOST}={host}"
-        elif host is not None:
+        elif host is not None and _alone(engine) and not _tied(engine):
             yield engine.environment[_HOST], f"{_HOST}={host}"
         elif _HOST not in engine.environment and _elsewhere(engine):
             yield whole(engine), f"{_HOST} is not set"
+
+
+def _only_pod(view: View, engine: Engine) -> bool:
+    """Whether a Ray cluster has one pod with GPUs: prefill and decode are both in it."""
+    cluster = view.cluster_of(engine)
+    pods = [pod for pod in (cluster.workers if cluster else ()) if pod.gpus]
+    most = [pod.group.at("maxReplicas") if pod.group else None for pod in pods]
+    return len(pods) == 1 and pods[0].replicas == 1 and all(one is None or one.integer == 1 for one in most)
 
 
 def _elsewhere(engine: Engine) -> bool:

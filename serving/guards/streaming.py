@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.serve_options import by_ray
+from serving.guards.serve_options import by_ray, older
 from serving.guards.view import Engine, View
 
 _KEY = "stream_batching_interval_ms"
+_DIRECT = "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING"
 _VARIABLE = "RAYLLM_MODEL_RESPONSE_BATCH_TIMEOUT_MS"
 # Measured, Ray 2.57 on H200: with an interval of 0 one decode replica delivers 3,200 to 3,600 tokens/s. At 50 ms a
 # token that is what 160 to 180 requests in the batch make.
@@ -35,7 +36,9 @@ def _interval(engine: Engine) -> Located | None:
 )
 def stream_interval_default(view: View) -> Iterator[Found]:
     for engine in by_ray(view):
-        if engine.role != "prefill" and _interval(engine) is None and engine.variable(_VARIABLE) is None:
+        # With direct streaming vLLM's own server answers, but for prefill/decode.
+        direct = engine.role == "aggregated" and engine.variable(_DIRECT) == "1" and not older(view, "ray", "2.56")
+        if engine.role != "prefill" and not direct and _interval(engine) is None and engine.variable(_VARIABLE) is None:
             yield engine.node.at("experimental_configs", _KEY) or engine.node, f"no {_KEY} on {engine.role}"
 
 

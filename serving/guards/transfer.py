@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 from serving.guards.located import Located
-from serving.guards.view import Engine, View
+from serving.guards.view import Engine, View, without_role
 
 # vLLM 0.25 to 0.29, kv_connector/factory.py: three names, one implementation; 0.18 has the first alone.
 NIXL = frozenset({"NixlConnector", "NixlPullConnector", "NixlPushConnector"})
 
 # Boards of AMD's OAM kind carry eight GPUs (the accelerator names are Ray's: ray/util/accelerators/accelerators.py).
 _EIGHT_GPUS = re.compile(r"AMD-Instinct-MI3\d\dX-OAM")
+_RDMA_DEVICE = re.compile(r"rdma|roce|infiniband", re.IGNORECASE)
 # The commit that vLLM's ROCm images and this repository take: branch v1.19.x with the change of 1.19.1
 # (openucx #10922), and so before everything that came with a later release.
 _UCX_COMMITS = {"da3fac2": Version("1.19.1")}
@@ -58,18 +59,30 @@ def by_nixl(engine: Engine) -> bool:
     return any(one.nixl for one in connectors(engine))
 
 
+def by_ucx(engine: Engine) -> bool:
+    """Whether NIXL moves KV with UCX, as it does unless `backends` names others alone (LIBFABRIC, Mooncake)."""
+    named = [one.extra.at("backends") if one.extra is not None else None for one in connectors(engine) if one.nixl]
+    return any(one is None or "UCX" in str(one.value).upper() for one in named)
+
+
+def asks_for_rdma(engine: Engine) -> bool:
+    """Whether an engine's pod asks for an RDMA device."""
+    return engine.pod is not None and any(_RDMA_DEVICE.search(name) for name in engine.pod.resources())
+
+
 def whole(engine: Engine) -> Located:
     """What to blame where a key of `kv_transfer_config` is missing."""
     return engine.arguments.get("kv_transfer_config") or engine.node
 
 
 def pairs(view: View) -> Iterator[tuple[Engine, Engine]]:
-    """Prefill and the decode it serves for. `vllm serve` commands, which nothing joins: the only two of a file, or
-    those of one model."""
+    """Prefill and the decode it serves for. `vllm serve` commands, which nothing joins: those of one model, or the only
+    two of a file if they are called the same but for the role."""
     every = list(view.pairs())
     plain = [pair for pair in every if not pair[0].by_ray]
     for prefill, decode in every:
-        if prefill.by_ray or len(plain) == 1 or same(prefill.model, decode.model):
+        only = len(plain) == 1 and without_role(prefill) == without_role(decode)
+        if prefill.by_ray or only or same(prefill.model, decode.model):
             yield prefill, decode
 
 
@@ -87,6 +100,13 @@ def compared(one: Engine, other: Engine) -> bool:
             is_false(c.extra.at("enforce_handshake_compat")) for e in (one, other) for c in connectors(e) if c.extra
         )
     )
+
+
+def kv_format(engine: Engine, name: str) -> str | None:
+    """What an engine is told of how it keeps KV, in lower case; None where vLLM chooses."""
+    found = engine.argument(name)
+    text = str(found.value).lower() if found is not None and found.value is not None else "auto"
+    return None if text == "auto" else {"half": "float16", "float": "float32"}.get(text, text)
 
 
 def is_true(value: Located | None) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from serving.guards.guard import Found, guard
-from serving.guards.transfer import by_nixl
+from serving.guards.nics import ethernet_alone
+from serving.guards.transfer import asks_for_rdma, by_ucx
 from serving.guards.view import Engine, View
-from serving.ucx_transports import TCP, allowed
+from serving.ucx_transports import RDMA, TCP, allowed
 
 _COPY = {"rocm": "rocm_copy", "cuda": "cuda_copy"}
 _OTHERS = {"rocm": ("cuda", "cuda_copy", "cuda_ipc", "gdr_copy"), "cuda": ("rocm", "rocm_copy", "rocm_ipc", "rocm_gdr")}
@@ -16,7 +17,7 @@ _OTHERS = {"rocm": ("cuda", "cuda_copy", "cuda_ipc", "gdr_copy"), "cuda": ("rocm
 @guard(
     "ucx-tcp",
     "error",
-    what="UCX_TLS lets UCX use TCP on nodes with GPUs",
+    what="UCX_TLS lets UCX use TCP, on nodes with GPUs and where RDMA is meant",
     silently="where RDMA does not work, KV goes over TCP, up to 19 times slower, and every request is answered",
     fix="leave `tcp` out of UCX_TLS, and `^` and `all` too: `rc,sm,self,rocm_copy,rocm_ipc` on ROCm",
     source="vllm#52607; ROCm/legacy-rocm-build#6566; openucx ucp_context.c (1.22)",
@@ -26,8 +27,31 @@ def ucx_tcp(view: View) -> Iterator[Found]:
         return
     for engine in view.moving():
         named = engine.variable("UCX_TLS")
-        if named is not None and allowed(named) & TCP:
+        if named is None or "$" in named or not (allowed(named) & TCP and by_ucx(engine)):
+            continue
+        if allowed(named) & RDMA or asks_for_rdma(engine):
             yield engine.environment["UCX_TLS"], f"UCX_TLS={named}"
+
+
+@guard(
+    "ucx-tcp-alone",
+    "warning",
+    what="Engines with GPUs are told to move KV over TCP, and nothing of them asks for RDMA",
+    silently="KV moves up to 19 times slower, since a read over TCP is emulated in software; every request is answered",
+    fix="on nodes with RDMA NICs ask for these, and write `rc,sm,self,rocm_copy,rocm_ipc` on ROCm; without such NICs "
+    "NixlPushConnector of vLLM 0.29 writes, which TCP does itself",
+    source="vllm#52607 (without RDMA reads are 100 times slower than writes); ROCm/legacy-rocm-build#6566; "
+    "run with UCX 1.22 over TCP: get is `software emulation`, put is not",
+)
+def ucx_tcp_alone(view: View) -> Iterator[Found]:
+    for engine in view.moving() if view.platform in ("rocm", "cuda") else ():
+        named, names = engine.variable("UCX_TLS"), ethernet_alone(engine)
+        if not by_ucx(engine) or asks_for_rdma(engine) or "$" in (named or "") or allowed(named or "") & RDMA:
+            continue
+        if named and allowed(named) & TCP:
+            yield engine.environment["UCX_TLS"], f"UCX_TLS={named}"
+        elif not named and names and not any(name.startswith("fabric") for name in names):
+            yield engine.environment["UCX_NET_DEVICES"], f"UCX_NET_DEVICES={','.join(names)}"
 
 
 @guard(
@@ -42,7 +66,9 @@ def ucx_without_gpu_copy(view: View) -> Iterator[Found]:
     needed = _COPY.get(view.platform or "")
     for engine in view.moving() if needed else ():
         named = engine.variable("UCX_TLS")
-        if named and needed not in allowed(named) and by_nixl(engine) and not _in_host_memory(engine):
+        if not named or "$" in named or not by_ucx(engine):
+            continue
+        if needed not in allowed(named) and not _in_host_memory(engine):
             yield engine.environment["UCX_TLS"], f"UCX_TLS={named} has no {needed}"
 
 

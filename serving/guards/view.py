@@ -125,7 +125,7 @@ class Engine:
         return source or named or self.arguments.get("model")
 
 
-def _without_role(engine: Engine) -> str:
+def without_role(engine: Engine) -> str:
     """The name of an engine's workload without the word for its role."""
     return re.sub(r"prefill(er)?s?|decoder?s?", "", (engine.pod.name if engine.pod else "").lower())
 
@@ -203,9 +203,9 @@ class View:
         # Of several deployments in one file those that are called the same but for the role.
         decodes: dict[str, list[Engine]] = {}
         for decode in plain["decode"]:
-            decodes.setdefault(_without_role(decode), []).append(decode)
+            decodes.setdefault(without_role(decode), []).append(decode)
         for prefill in plain["prefill"]:
-            for decode in decodes.get(_without_role(prefill), ()):
+            for decode in decodes.get(without_role(prefill), ()):
                 yield prefill, decode
 
     @cached_property

@@ -15,14 +15,14 @@ _NOT_COPIED = ("NIXL_", "HSA_", "HIP_", "MORI_", "RCCL_", "ROCSHMEM_")
 _MORE_PREFIXES, _MORE = "VLLM_RAY_EXTRA_ENV_VAR_PREFIXES_TO_COPY", "VLLM_RAY_EXTRA_ENV_VARS_TO_COPY"
 
 
-def _ray_environments(view: View) -> Iterator[Mapping[str, Located]]:
-    """Of the pods of Ray clusters, and of engines that Ray starts."""
+def _ray_environments(view: View) -> Iterator[tuple[Mapping[str, Located], Pod | None]]:
+    """Of the pods of Ray clusters, and of engines that Ray starts, with the pod whose it is."""
     for cluster in view.clusters:
         for pod in [*([cluster.head] if cluster.head else []), *cluster.workers]:
-            yield pod.environment
+            yield pod.environment, pod
     for engine in view.engines:
         if engine.by_ray:
-            yield engine.environment
+            yield engine.environment, engine.pod
 
 
 @guard(
@@ -34,7 +34,7 @@ def _ray_environments(view: View) -> Iterator[Mapping[str, Located]]:
     source="ray 2.55 and 2.60 _private/accelerators/amd_gpu.py get_visible_accelerator_ids_env_var",
 )
 def rocr_visible_devices(view: View) -> Iterator[Found]:
-    for environment in _ray_environments(view):
+    for environment, _ in _ray_environments(view):
         if _ROCR in environment and _HIP not in environment and view.platform == "rocm":
             yield environment[_ROCR], _ROCR
 
@@ -48,13 +48,20 @@ def rocr_visible_devices(view: View) -> Iterator[Found]:
     source="ray 2.55 _private/accelerators/amd_gpu.py; vllm 0.18 platforms/rocm.py:364-367; ray#52701",
 )
 def gpu_visibility_typed(view: View) -> Iterator[Found]:
-    for environment in _ray_environments(view):
+    for environment, pod in _ray_environments(view):
         for name in (_HIP, _CUDA):
             entry = environment.get(name)
             value = entry.at("value") if entry is not None and isinstance(entry.value, dict) else entry
             text = str(value.value).strip() if value is not None else ""
+            # Ray hands out what its pod sees, and that is all of them.
+            every = pod is not None and name in pod.environment and len(set(text.split(","))) >= pod.gpus > 0
             # Empty or -1: a head that is to see no GPU. With NOSET someone else hands them out.
-            if entry is not None and text[:1].isdecimal() and f"RAY_EXPERIMENTAL_NOSET_{name}" not in environment:
+            if (
+                entry is not None
+                and not every
+                and text[:1].isdecimal()
+                and f"RAY_EXPERIMENTAL_NOSET_{name}" not in environment
+            ):
                 yield entry, f"{name}={text}"
 
 

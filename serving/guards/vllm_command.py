@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import takewhile
 
 from serving.guards.located import Located
 
@@ -13,8 +14,11 @@ _SHORT = {
     "tp": "tensor_parallel_size",
     "pp": "pipeline_parallel_size",
     "dp": "data_parallel_size",
-    "O": "compilation_config",
+    "cc": "compilation_config",
+    "O": "optimization_level",
 }
+_ENDS = ";&|"  # of a command in a shell
+_END = re.compile(rf"[{_ENDS}]+|[0-9]?>.*")  # where it ends, or its output goes
 _ENTRY = re.compile(r"vllm[./]entrypoints[./]openai[./]api_server")
 
 
@@ -28,16 +32,16 @@ def vllm_arguments(container: Located) -> dict[str, Located] | None:
     if start is None:
         return None
     found: dict[str, Located] = {}
-    rest = words[start:]
+    rest = list(takewhile(lambda word: not _END.fullmatch(word[0]), words[start:]))
     if rest and not rest[0][0].startswith("-"):
         text, at = rest.pop(0)
         found["model"] = Located(text, at.path, at.origin)
     while rest:
         word, at = rest.pop(0)
-        if word in (";", "&&", "||", "|", "&"):
-            break
         if not word.startswith("-") or word == "--":
             continue
+        if re.fullmatch(r"-O[0-9]", word):  # as vLLM's parser takes it
+            word = f"-O={word[2:]}"
         name, has_value, value = word.lstrip("-").partition("=")
         if not has_value and rest and (not rest[0][0].startswith("-") or _is_number(rest[0][0])):
             has_value, value = "=", rest.pop(0)[0]
@@ -85,15 +89,17 @@ def _words(container: Located) -> Iterator[tuple[str, Located]]:
             entries = [listed]
         for entry in entries:
             text = str(entry.value)
-            if shell or "\n" in text or re.search(r"vllm\s+serve", text):
+            script = "\n" in text and text.lstrip()[:1] not in ("{", "[")  # JSON over several lines is one word
+            if shell or script or re.search(r"vllm\s+serve", text):
                 yield from ((word, entry) for word in _split(text))
             else:
                 yield text, entry
-            shell = shell or bool(re.fullmatch(r"-[a-z]*c", text))
+            shell = shell or bool(re.fullmatch(r"-[eilux]*c", text))
 
 
 def _split(text: str) -> list[str]:
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=";&|")
+    text = text.replace("\\\n", " ")  # a line that goes on
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=_ENDS)
     lexer.whitespace_split = True
     lexer.commenters = "#"
     try:

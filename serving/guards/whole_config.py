@@ -14,7 +14,7 @@ from serving.guards.view import View
     what="A key stands twice in one object",
     silently="the later one wins and the earlier one is gone, with everything below it",
     fix="keep one of them",
-    source="PyYAML's safe_load, with which Ray and KubeRay's tools read YAML, takes the last and says nothing",
+    source="PyYAML's safe_load, with which Ray reads a Serve config, takes the last and says nothing",
 )
 def key_twice(view: View) -> Iterator[Found]:
     for twice in view.duplicates:

@@ -100,13 +100,16 @@ def duplicates(document: Located) -> Iterator[Duplicate]:
         elif isinstance(node, yaml.MappingNode):
             names: set[str] = set()
             for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode):
+                # What `<<` merged stands elsewhere, and is there to be overridden.
+                merged = not node.start_mark.index <= key.start_mark.index <= node.end_mark.index
+                if isinstance(key, yaml.ScalarNode) and not merged:
                     if key.value in names and key.value != "<<":
                         line = origin.fixed_line or key.start_mark.line + 1 + origin.first_line
                         place = Place(origin.file, origin.prefix + key.value, line, key.start_mark.column + 1)
                         yield Duplicate(place, key.value)
                     names.add(key.value)
-                todo.append(value)
+                if not merged:
+                    todo.append(value)
 
 
 def _below(node: yaml.Node, key: str | int) -> yaml.Node | None:
