@@ -83,5 +83,7 @@ def _closing_in(runs: Sequence[Run], crude: float, limits: Limits) -> Plan:
     if found.rate is not None and abs(math.log(found.rate / crude)) < NEAR:
         centre = found.rate
     near = sum(abs(math.log(run.offered / centre)) <= NEAR for run in runs)
-    rate = centre * (1 + PLACES[near % len(PLACES)])
+    # Where no line holds, runs at the edge of what is near say little, and those beside the boundary all there is.
+    place = PLACES[near % len(PLACES)] / (2 if found.bent else 1)
+    rate = centre * (1 + place)
     return Plan(min(max(rate, limits.lowest), limits.highest), "closing in")
