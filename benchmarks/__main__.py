@@ -21,7 +21,8 @@ from benchmarks.process import endings_as_interrupt
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
 from benchmarks.run_summary import schema as summary_schema
-from benchmarks.scenario import SCENARIOS_FILE, Scenario, find_scenario, load_scenarios, parse_scenario
+from benchmarks.scenario import Scenario
+from benchmarks.scenario_files import SCENARIOS_FILE, find_scenario, load_scenarios, parse_scenario
 from benchmarks.target import read_target
 from benchmarks.terminal import Progress, faults, print_comparison, print_summary
 

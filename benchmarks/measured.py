@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.records import RECORDS_FILE, Request, read_records
 from benchmarks.run_directory import WORKLOAD, RateResult, RunDirectory
-from benchmarks.validity import KINDS, Finding
+from benchmarks.validity import shows_overload
 from benchmarks.workload import read_workload
 
 
@@ -38,8 +38,3 @@ def read_rate(run: RunDirectory, result: RateResult) -> Measured:
     if not any(bound.metric == "itl" for bounds in run.scenario.slo_sets.values() for bound in bounds):
         window = [replace(request, gaps_ms=()) for request in window]
     return Measured(result.rate, window, len(requests), shows_overload(result.findings))
-
-
-def shows_overload(findings: Sequence[Finding]) -> bool:
-    """Whether a fault says `too much load`. Others beside it, which may have been accepted, do not take that back."""
-    return any(finding.outcome == "fault" and KINDS[finding.id].overload for finding in findings if finding.id in KINDS)

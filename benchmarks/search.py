@@ -17,6 +17,9 @@ from benchmarks.scenario_parts import FEWEST_RUNS
 BRACKET = 1.15
 # That one run passes may be chance; so many are what a comparison needs of a side without a boundary (shown_met.py).
 RUNS_AT_THE_END = 3
+# That one run fails may be chance as well. Fewer than at the other end: higher rates have failed before the lowest did,
+# and a run at the lowest rate takes longest.
+RUNS_AT_THE_BEGINNING = 2
 # Where runs go, in turn, in parts of the estimate: wide enough for a line to be told from its scatter.
 PLACES = (-0.04, 0.04, -0.08, 0.06, -0.02, 0.02, -0.06, 0.08)
 
@@ -46,12 +49,15 @@ def next_rate(runs: Sequence[Run], limits: Limits) -> Plan:
     at_the_end = sum(rate >= limits.highest for rate in passes)
     if at_the_end >= RUNS_AT_THE_END and not fails:
         return Plan(None, f"the highest rate, {limits.highest:g} req/s, passes")
-    if fails and min(fails) <= limits.lowest and not passes:
+    at_the_beginning = sum(rate <= limits.lowest for rate in fails)
+    if at_the_beginning >= RUNS_AT_THE_BEGINNING and not passes:
         return Plan(None, f"the lowest rate, {limits.lowest:g} req/s, fails")
     if len(runs) >= limits.most_runs:
         return Plan(None, f"{limits.most_runs} runs are the most that it may take")
     if at_the_end and not fails:
         return Plan(limits.highest, f"passing run {at_the_end + 1} of {RUNS_AT_THE_END} at the highest rate")
+    if at_the_beginning and not passes:
+        return Plan(limits.lowest, f"failing run {at_the_beginning + 1} of {RUNS_AT_THE_BEGINNING} at the lowest rate")
     crude = crude_boundary(runs)
     if crude is None:
         return Plan(_towards_the_missing(passes, fails, limits), "looking for a rate that passes and one that fails")
@@ -77,5 +83,7 @@ def _closing_in(runs: Sequence[Run], crude: float, limits: Limits) -> Plan:
     if found.rate is not None and abs(math.log(found.rate / crude)) < NEAR:
         centre = found.rate
     near = sum(abs(math.log(run.offered / centre)) <= NEAR for run in runs)
-    rate = centre * (1 + PLACES[near % len(PLACES)])
+    # Where no line holds, runs at the edge of what is near say little, and those beside the boundary all there is.
+    place = PLACES[near % len(PLACES)] / (2 if found.bent else 1)
+    rate = centre * (1 + place)
     return Plan(min(max(rate, limits.lowest), limits.highest), "closing in")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from infra.benchmark_job.deadline import deadline_seconds
 from infra.drift import healed_by_force
 from infra.late import Late

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pulumi
 
-from benchmarks.scenario import load_scenarios
+from benchmarks.scenario_files import load_scenarios
 from serving.cluster import NodePoolStack
 from serving.errors import ConfigError
 from serving.stack import Stack, parse_settings

@@ -12,7 +12,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.preflight import check_results_folder
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
-from benchmarks.scenario import SCENARIOS_FILE, Scenario, find_scenario
+from benchmarks.scenario import Scenario
+from benchmarks.scenario_files import SCENARIOS_FILE, find_scenario
 from benchmarks.terminal import faults, print_summary
 from infra.benchmark_job.copy_runs import copy_runs
 from infra.benchmark_job.deadline import deadline_seconds

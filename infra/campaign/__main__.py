@@ -11,7 +11,7 @@ from rich.console import Console
 from benchmarks.command_line import INTERRUPTED, UNUSABLE, one_line_endings
 from benchmarks.errors import BenchmarkError
 from benchmarks.preflight import check_results_folder
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from infra.benchmark_job.dispatch import find_aiperf
 from infra.campaign import record
 from infra.campaign.deployments import Deployments

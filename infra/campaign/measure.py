@@ -14,7 +14,7 @@ from benchmarks.errors import BenchmarkError, first_problem
 from benchmarks.process import endings_as_interrupt
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory, open_run
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from benchmarks.target import parse_target
 from benchmarks.terminal import Progress, faults, print_summary
 from infra.benchmark_job import measure as on_kubernetes

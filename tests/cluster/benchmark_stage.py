@@ -15,7 +15,7 @@ from kubernetes import client
 from benchmarks.evidence import KvProof
 from benchmarks.records import Request
 from benchmarks.run_directory import RateResult, RunDirectory, RunInfo, create
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from benchmarks.summary import summarize
 from benchmarks.target import Target
 from infra.benchmark_template import claim_spec, cron_job_spec

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.run_directory import RunDirectory, RunInfo, create, new_run_id, open_run
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from benchmarks.target import parse_target
 
 _CONTROL = Path("control.json")

@@ -11,7 +11,8 @@ from benchmarks.comparison_page import write_comparison
 from benchmarks.figures.draw import draw_figures
 from benchmarks.report import write_report
 from benchmarks.run_directory import RunDirectory
-from benchmarks.scenario import Scenario, Search, find_scenario
+from benchmarks.scenario import Scenario, Search
+from benchmarks.scenario_files import find_scenario
 from tools.browser import Browser, BrowserError, browser
 from tools.pictures.simulated_runs import over_the_range, simulated_run
 from tools.toolchain import chromium

@@ -11,14 +11,14 @@ from typing import Any
 from benchmarks.course import Step, next_step
 from benchmarks.evidence import KvProof
 from benchmarks.highest_rate import write_answers
-from benchmarks.measured import Measured, shows_overload
+from benchmarks.measured import Measured
 from benchmarks.priming import Priming
 from benchmarks.records import NS, RECORDS_FILE, Request
 from benchmarks.run_directory import PRIMING, WORKLOAD, RateResult, RunDirectory, RunInfo, create, write_atomically
 from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
 from benchmarks.target import Target
-from benchmarks.validity import Seen, check_rate
+from benchmarks.validity import Seen, check_rate, shows_overload
 from benchmarks.workload import Planned, Workload
 from serving.topology import Topology, parse_topology
 from tools.simulated_server.model import Arrangement, Speed

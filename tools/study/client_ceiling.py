@@ -31,7 +31,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.load import aiperf_version, find_aiperf
 from benchmarks.metrics import parse
 from benchmarks.records import RECORDS_FILE
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from benchmarks.target import Target
 from tools import foreground
 from tools.simulated_server.process import in_own_process

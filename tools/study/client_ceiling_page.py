@@ -22,7 +22,7 @@ _HEADINGS = (
 def write(data: Mapping[str, Any]) -> str:
     """The page."""
     conditions = data["conditions"]
-    parts = [_opening(conditions), _summary(data["shapes"])]
+    parts = [_opening(conditions, data["shapes"]), _summary(data["shapes"])]
     for shape in data["shapes"]:
         parts.append(f"## {shape['isl']:,} tokens in, {shape['osl']} out\n\n" + _table(shape["rows"]))
     return "\n\n".join([*parts, _meaning(conditions), _warning()]) + "\n"
@@ -45,7 +45,8 @@ def cpu_per_request(rows: Sequence[Mapping[str, Any]]) -> float | None:
     return max(known)[1] if known else None
 
 
-def _opening(conditions: Mapping[str, Any]) -> str:
+def _opening(conditions: Mapping[str, Any], shapes: Sequence[Mapping[str, Any]]) -> str:
+    others = [row["others"] for shape in shapes for row in shape["rows"]]
     return f"""# What the client can offer, and what it adds
 
 <!-- Written by `python -m tools.study.client_ceiling` from data/client-ceiling.json. Do not edit. -->
@@ -54,7 +55,8 @@ A load generator that is late measures itself. Here AIPerf {conditions["aiperf"]
 with one worker (half of {conditions["cores"]} cores), asks a [simulated server](../reference/simulated-server.md) whose
 engine writes a token every 2 ms whatever the load. Measured on {conditions["date"]} in {conditions["minutes"]:g} min
 on {conditions["cores"]} cores ({conditions["processor"]}, Python {conditions["python"]}), with the server on the same
-cores, **and with other work on them**: the last column but one says how much. Read the rates as lower bounds.
+cores. Everything else on the machine took {min(others):.1f} to {max(others):.1f} cores meanwhile (last column but
+one); what it takes makes the rates lower bounds.
 A token of a prompt is {conditions["bytes_per_token"]} bytes, as in English."""
 
 

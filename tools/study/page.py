@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from benchmarks.boundary import MORE_WRONG, NEAR, REACH
+from benchmarks.joint_search import CHANCE
+from benchmarks.search import RUNS_AT_THE_BEGINNING, RUNS_AT_THE_END
 from tools.study.capacity import Capacity
 from tools.study.data import FILE, Studies
 from tools.study.reuse import Reuse
@@ -28,7 +31,7 @@ def write(studies: Studies) -> None:
 def text(studies: Studies) -> str:
     """The page as Markdown."""
     parts = (_opening(studies), _searches(studies), _shorter(studies), _comparisons(studies.comparisons))
-    return "\n\n".join((*parts, _reuse(studies.reuse), _LIMITS)) + "\n"
+    return "\n\n".join((*parts, _reuse(studies.reuse), _RULES, _LIMITS)) + "\n"
 
 
 def sentence(found: Capacity) -> str:
@@ -52,7 +55,7 @@ def _opening(studies: Studies) -> str:
 
 Studies on simulated services ([which](../../tools/study/services.py)), whose latencies follow a queueing model, so that
 the true answer is known. They say how good the method is, and nothing about any hardware. The committed ones took
-{max(1, round(studies.seconds / 60))} min on two cores that others used as well (`make study`)."""
+{max(1, round(studies.seconds / 60))} min on two cores (`make study`)."""
 
 
 def _searches(studies: Studies) -> str:
@@ -153,6 +156,25 @@ the runs of the first ({len(found.searches)} seeds):
 | second, besides | {_middle(rates[1]):.3g} req/s | {_runs(second)} |
 
 The second sent {part:.0%} of the requests that the first did."""
+
+
+_RULES = f"""## What a search says where there is no range
+
+These services show none of it, so that no figure above is about it:
+
+* **The highest rate passes**: {RUNS_AT_THE_END} times, and none fails. The answer is `met at every rate measured`, and
+  a comparison takes it for at least that rate where those runs pass by more than they scatter.
+* **The lowest rate fails**: {RUNS_AT_THE_BEGINNING} times, and none passes. `missed at every rate measured`.
+* **An end out of reach**: one further than {math.exp(REACH):.0f} times from the estimate is open, and the answer has no
+  range, as where runs do not rise with the rate, or where all that fail are far beyond the bound.
+* **Not monotone**: a rate misses the SLO and a higher one meets it, and a run further than {NEAR:.0%} from the boundary
+  is on its wrong side by more than runs scatter (by chance once in {1 / CHANCE:,.0f} runs). Such a service has no
+  highest rate, and none is stated.
+* **A knee**: latency that is flat below a rate and steep above it is no line. Where square or cube of the rate say
+  more than chance, or the line's range lies beside the rates at which single runs part, the range is that of partings
+  with up to {MORE_WRONG} runs more on the wrong side than the best. A unit test searches services with knees and steps,
+  and asks that 80 % of the ranges hold the truth ([which](../../tests/unit/benchmarks/test_benchmark_knee.py)); a
+  line's held it in fewer than half where the bound is 1.2 or 1.5 times the flat latency."""
 
 
 _LIMITS = """## What this does not show

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.boundary import FURTHEST, Run, crude_boundary, find_boundary
+from benchmarks.boundary import FURTHEST, Run, crude_boundary, find_boundary, line_boundary
 
 TRUE = 8.0
 STEEP = 8.0
@@ -29,7 +29,7 @@ AROUND = [TRUE * factor for factor in (0.94, 0.97, 1.0, 1.03, 1.06, 0.95, 1.05, 
 @pytest.mark.parametrize(("scatter", "luck"), [(0.1, 0.0), (0.3, 0.0), (0.1, 0.04)])
 def test_the_range_holds_the_truth_as_often_as_it_says(scatter: float, luck: float) -> None:
     draw = np.random.default_rng(1)
-    found = [find_boundary(drawn(AROUND, draw, scatter, luck)) for _ in range(400)]
+    found = [line_boundary(drawn(AROUND, draw, scatter, luck)) for _ in range(400)]
     held = sum(bool(b.passes and b.fails and b.passes <= TRUE <= b.fails) for b in found)
     # 360 are due, within three standard errors; a range that is open for lack of a slope holds nothing.
     assert 342 <= held + sum(math.isinf(b.half_width) for b in found) <= 378
@@ -40,8 +40,8 @@ def test_luck_with_arrivals_is_taken_out() -> None:
     draw = np.random.default_rng(2)
     lucky = [drawn(AROUND, draw, scatter=0.02, luck=0.03) for _ in range(30)]
     blind = [[replace(run, achieved=run.offered) for run in runs] for runs in lucky]
-    seeing = np.median([find_boundary(runs).half_width for runs in lucky])
-    assert seeing < 0.6 * np.median([find_boundary(runs).half_width for runs in blind])
+    seeing = np.median([line_boundary(runs).half_width for runs in lucky])
+    assert seeing < 0.6 * np.median([line_boundary(runs).half_width for runs in blind])
 
 
 def test_without_a_run_on_each_side_nothing_is_known() -> None:
@@ -59,7 +59,7 @@ def test_no_range_where_latency_does_not_rise_with_the_rate() -> None:
 def test_more_scatter_makes_a_wider_range() -> None:
     draw = np.random.default_rng(6)
     calm, rough = (
-        np.median([find_boundary(drawn(AROUND, draw, scatter)).half_width for _ in range(30)])
+        np.median([line_boundary(drawn(AROUND, draw, scatter)).half_width for _ in range(30)])
         for scatter in (0.05, 0.2)
     )
     assert rough > 3 * calm

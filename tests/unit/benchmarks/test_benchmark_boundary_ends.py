@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.boundary import FURTHEST, Run, find_boundary
+from benchmarks.boundary import FURTHEST, Run, find_boundary, line_boundary
 
 # Arrivals that missed their rate by up to 2 %, more on one side: then the line's level and slope are not independent.
 RUNS = [
@@ -34,7 +34,7 @@ def band(log_rate: float) -> tuple[float, float]:
 
 
 def test_the_ends_are_where_the_confidence_band_leaves_zero() -> None:
-    found = find_boundary(RUNS)
+    found = line_boundary(RUNS)
     t = float(stats.t.ppf(0.95, len(RUNS) - 3))
     assert found.passes is not None
     assert found.fails is not None
@@ -44,7 +44,7 @@ def test_the_ends_are_where_the_confidence_band_leaves_zero() -> None:
 
 
 def test_the_spread_is_the_error_of_the_line_where_it_crosses_over_its_slope() -> None:
-    found = find_boundary(RUNS)
+    found = line_boundary(RUNS)
     assert found.rate is not None
     value, error = band(math.log(found.rate))
     assert value == pytest.approx(0, abs=1e-9)

@@ -16,7 +16,8 @@ from stand_in_server import StandIn
 
 from benchmarks.__main__ import main
 from benchmarks.errors import BenchmarkError
-from benchmarks.scenario import Scenario, load_scenarios
+from benchmarks.scenario import Scenario
+from benchmarks.scenario_files import load_scenarios
 from tools.pictures.simulated_runs import simulated_run
 
 # Answers `--version` and does nothing else: preflight must stop before load would start.

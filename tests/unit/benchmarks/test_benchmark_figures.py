@@ -14,7 +14,7 @@ from benchmarks.figures.draw import draw_figures
 from benchmarks.figures.measured import find_runs
 from benchmarks.figures.post import FIGURES, Need, mean_below
 from benchmarks.run_directory import RateResult, RunDirectory
-from benchmarks.scenario import find_scenario, load_scenarios
+from benchmarks.scenario_files import find_scenario, load_scenarios
 from tools.pictures.simulated_runs import simulated_run
 
 PD, AGGREGATED = Need("deepseek-5k-140-hit30", "1p1d"), Need("deepseek-5k-140-hit30", "agg-2")

@@ -10,11 +10,11 @@ from stand_in_data import request
 from benchmarks.boundary import FURTHEST
 from benchmarks.highest_rate import HighestRate, highest_rate
 from benchmarks.joint_search import conclude, expected
-from benchmarks.measured import Measured, shows_overload
+from benchmarks.measured import Measured
 from benchmarks.observation import observe
 from benchmarks.slo import Slo
 from benchmarks.steady_state import queue_memory
-from benchmarks.validity import Finding
+from benchmarks.validity import Finding, shows_overload
 
 TTFT = Slo(metric="ttft", statistic="p90", bound=100, unit="ms")
 TPOT = Slo(metric="tpot", statistic="p90", bound=25, unit="ms")
@@ -104,12 +104,35 @@ def test_overload_above_the_range_leaves_it_and_overload_inside_takes_it() -> No
     assert (below.passes, below.fails) == (None, None)
 
 
+def fault(name: str, **evidence: float) -> Finding:
+    return Finding(id=name, outcome="fault", sentence="", evidence={**evidence})
+
+
 def test_overload_is_told_by_its_findings_whatever_else_is_wrong() -> None:
-    queue, late = (Finding(id=name, outcome="fault", sentence="") for name in ("queue", "seed"))
-    assert shows_overload([queue])
-    assert shows_overload([late, queue])
-    assert not shows_overload([late, queue.model_copy(update={"outcome": "note"})])
-    assert not shows_overload([Finding(id="of another version", outcome="fault", sentence="")])
+    drain, late = fault("drain"), fault("seed")
+    assert shows_overload([drain])
+    assert shows_overload([late, drain])
+    assert not shows_overload([late, drain.model_copy(update={"outcome": "note"})])
+    assert not shows_overload([fault("of another version")])
+
+
+@pytest.mark.parametrize("name", ["window", "warm-up"])
+def test_a_window_that_is_too_short_is_overload_only_where_something_rises(name: str) -> None:
+    """Ten latencies did not fit in: no sign that the service cannot carry the rate."""
+    steady = Finding(id="queue", outcome="ok", sentence="", evidence={"e2e_s_rise": 0.6, "e2e_s_sigmas": 1.5})
+    rising = steady.model_copy(update={"evidence": {"e2e_s_rise": 0.6, "e2e_s_sigmas": 2.5}})
+    small = steady.model_copy(update={"evidence": {"e2e_s_rise": 0.1, "e2e_s_sigmas": 9.0}})
+    assert not shows_overload([fault(name)])
+    assert not shows_overload([fault(name), steady])
+    assert not shows_overload([fault(name), small])
+    assert shows_overload([fault(name), rising])
+    assert not shows_overload([rising])
+
+
+def test_too_few_requests_and_times_that_fall_are_no_overload() -> None:
+    assert not shows_overload([fault("queue", measured=12)])
+    assert not shows_overload([fault("ttft-trend", ttft_ms_rise=-0.8, ttft_ms_sigmas=-12.0)])
+    assert shows_overload([fault("ttft-trend", ttft_ms_rise=0.8, ttft_ms_sigmas=12.0)])
 
 
 def test_a_service_that_misses_below_a_rate_that_it_meets_has_no_highest_one() -> None:

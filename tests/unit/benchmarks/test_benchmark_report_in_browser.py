@@ -15,7 +15,8 @@ from benchmarks.comparison import compare
 from benchmarks.comparison_page import write_comparison
 from benchmarks.figures.draw import draw_figures
 from benchmarks.report import write_report
-from benchmarks.scenario import Scenario, find_scenario
+from benchmarks.scenario import Scenario
+from benchmarks.scenario_files import find_scenario
 from tools.browser import Browser, BrowserError, Page, browser
 from tools.pictures.simulated_runs import simulated_run
 from tools.toolchain import chromium

@@ -11,7 +11,8 @@ import yaml
 from stand_in_data import scenario_data
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.scenario import Scenario, find_scenario, load_scenarios, parse_scenario, seed_for
+from benchmarks.scenario import Scenario, seed_for
+from benchmarks.scenario_files import find_scenario, load_scenarios, parse_scenario
 from benchmarks.summary import samples_needed
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.boundary import FURTHEST, Run, find_boundary
-from benchmarks.search import RUNS_AT_THE_END, Limits, next_rate
+from benchmarks.search import RUNS_AT_THE_BEGINNING, RUNS_AT_THE_END, Limits, next_rate
 from benchmarks.shown_met import FEWEST
 
 LIMITS = Limits(lowest=1, highest=16)
@@ -48,7 +48,8 @@ def test_a_service_that_passes_everything_or_nothing_ends_it_soon() -> None:
     assert len(runs) <= 5 + RUNS_AT_THE_END
     runs, reason = search(service(0.1))
     assert "the lowest rate, 1 req/s, fails" in reason
-    assert len(runs) <= 6
+    assert sum(run.offered == 1 for run in runs) == RUNS_AT_THE_BEGINNING == 2
+    assert len(runs) <= 5 + RUNS_AT_THE_BEGINNING
 
 
 def test_it_spends_no_more_than_it_may() -> None:
@@ -82,8 +83,15 @@ def test_an_end_that_passes_does_not_end_a_search_in_which_another_rate_fails() 
     passing, failing = Run(16, 16, -0.2), Run(15, 15, 0.1)
     assert next_rate([passing] * RUNS_AT_THE_END, LIMITS).rate is None
     assert next_rate([*[passing] * RUNS_AT_THE_END, failing], LIMITS).rate is not None
-    assert next_rate([Run(1, 1, 0.1)], LIMITS).rate is None
+    assert next_rate([Run(1, 1, 0.1)] * RUNS_AT_THE_BEGINNING, LIMITS).rate is None
     assert next_rate([Run(1, 1, 0.1), Run(2, 2, -0.1)], LIMITS).rate is not None
+
+
+def test_one_run_that_fails_at_the_lowest_rate_is_made_again_before_it_ends_the_search() -> None:
+    """A stall of a minute fails any run: what the second one says counts as much."""
+    again = next_rate([Run(1, 1, 0.1)], LIMITS)
+    assert (again.rate, again.reason) == (1, "failing run 2 of 2 at the lowest rate")
+    assert next_rate([Run(1, 1, 0.1), Run(1, 1, -0.5)], LIMITS).reason == "closing in"
 
 
 def test_a_range_as_narrow_as_asked_for_needs_ten_runs_all_the_same() -> None:

@@ -109,3 +109,12 @@ def test_chance_takes_nothing_away_from_a_short_run() -> None:
     for seed in range(50):
         values = list(np.random.default_rng(seed).exponential(100, 39))
         assert find_settled(run(values), 9).first == 9
+
+
+def test_a_warm_up_is_part_of_the_window_or_what_was_asked_for_and_never_over_half() -> None:
+    """By hand: 0.3 of 100; 3 latencies of 100 in flight; 8 memories of 5; half of 100; what was asked for."""
+    assert plan_length(rate=2, e2e_s=0.1, memory=1, least=Length(0, 100), most=5000) == Length(30, 100)
+    assert plan_length(rate=10, e2e_s=10, memory=1, least=Length(0, 100), most=5000) == Length(300, 1000)
+    assert plan_length(rate=2, e2e_s=0.1, memory=5, least=Length(0, 100), most=5000) == Length(40, 100)
+    assert plan_length(rate=2, e2e_s=0.1, memory=50, least=Length(0, 100), most=100) == Length(50, 100)
+    assert plan_length(rate=2, e2e_s=0.1, memory=1, least=Length(70, 100), most=5000) == Length(70, 100)

@@ -197,8 +197,16 @@ def _run(**changes: Any) -> tuple[Any, ...]:
 
 
 def test_overload_is_told_from_other_faults() -> None:
-    queue = Finding(id="queue", outcome="fault", sentence="the queue grows")
+    queue = Finding(
+        id="queue",
+        outcome="fault",
+        sentence="the queue grows",
+        evidence={"in_flight_rise": 1.0, "in_flight_sigmas": 12.0},
+    )
+    short = Finding(id="window", outcome="fault", sentence="the window lasted 3 s")
     foreign = Finding(id="foreign-traffic", outcome="fault", sentence="12 requests")
     assert only_overload([queue])
+    assert only_overload([queue, short])
+    assert not only_overload([short])
     assert not only_overload([queue, foreign])
     assert not only_overload([queue.model_copy(update={"outcome": "ok"})])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.scenario import load_scenarios
+from benchmarks.scenario_files import load_scenarios
 from tools.pictures.simulated_runs import simulated_run
 
 SEARCHED = [name for name, scenario in load_scenarios().items() if scenario.search]

@@ -13,7 +13,8 @@ from stand_in_data import scenario_data
 from benchmarks.errors import BenchmarkError
 from benchmarks.prefix_hits import expected_hit_rate
 from benchmarks.prompt_text import Words, prompt
-from benchmarks.scenario import Scenario, find_scenario
+from benchmarks.scenario import Scenario
+from benchmarks.scenario_files import find_scenario
 from benchmarks.workload import Planned, Workload, build_workload, read_workload
 
 WORDS = Words(words=[f" w{number}" for number in range(1000)], overhead=0)

@@ -23,8 +23,8 @@ numbers; `fault`: the numbers must not be used. A run with a fault has a red ban
 3, and is refused by a comparison unless `--accept ID` names the finding; the comparison's report then repeats it.
 
 Kinds with a ⁺ are shown, too, by a service that is offered more than it can serve, with nothing else wrong: its
-latencies are no numbers to quote, and that the rate is too high is a result all the same. Checks whose evidence was not
-collected say nothing, or a note.
+latencies are no numbers to quote, and that the rate is too high is a result all the same. `window` and `warm-up` count
+as that only where the queue or TTFT rises besides. Checks whose evidence was not collected say nothing, or a note.
 """
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.scenario import find_scenario, parse_scenario
+from benchmarks.scenario_files import find_scenario, parse_scenario
 from infra.benchmark_job.measure import Choice
 
 MINE = """

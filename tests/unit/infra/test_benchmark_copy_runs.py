@@ -17,7 +17,7 @@ from rich.console import Console
 from websocket import ABNF, WebSocketConnectionClosedException
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from infra.benchmark_job import copy_runs as module
 from infra.benchmark_job import pod_exec
 from infra.benchmark_job.copy_runs import Copied, copy_runs

@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from infra.benchmark_job.deadline import deadline_seconds
 from infra.benchmark_target import benchmark_target
 from infra.benchmark_template import benchmark_template, claim_spec, cron_job_spec

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.run_directory import RunDirectory, RunInfo, create
-from benchmarks.scenario import find_scenario
+from benchmarks.scenario_files import find_scenario
 from benchmarks.target import Target
 from infra.benchmark_job.measure import Interrupted, Measured
 from infra.campaign import measure as campaign

@@ -10,7 +10,8 @@ import pytest
 import yaml
 from serving_command import Render
 
-from benchmarks.scenario import Scenario, load_scenarios
+from benchmarks.scenario import Scenario
+from benchmarks.scenario_files import load_scenarios
 from serving.serve_config import serve_config
 from serving.stack_files import load_stack, stack_names
 from serving.ucx_transports import TCP, allowed

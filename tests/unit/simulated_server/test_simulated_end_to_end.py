@@ -8,7 +8,8 @@ from typing import Any
 from benchmarks import run as runner
 from benchmarks.metrics import Settling
 from benchmarks.run_directory import RateResult
-from benchmarks.scenario import Scenario, find_scenario
+from benchmarks.scenario import Scenario
+from benchmarks.scenario_files import find_scenario
 from tools.simulated_server.misbehaviour import Misbehaviour
 from tools.simulated_server.model import Arrangement
 from tools.simulated_server.running import simulated
