@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks.client_ceiling import demand
-from tools.study.client_ceiling import DATA, PAGE, Spent, cost, summarize
+from tools.study.client_ceiling import DATA, PAGE
 from tools.study.client_ceiling_page import ceiling, cpu_per_request, write
+from tools.study.client_ceiling_row import Spent, cost, summarize
 
 MS = 1_000_000
 
@@ -52,6 +53,8 @@ def test_the_ceiling_is_between_the_last_that_always_held_and_the_first_that_did
     assert ceiling(rows((8, True), (16, True), (32, False), (64, False), (16, True))) == (16, 32)
     assert ceiling(rows((8, True), (16, True), (32, False), (64, False), (16, False))) == (8, 16)
     assert ceiling(rows((8, False), (16, False))) == (None, 8)
+    assert ceiling(rows((8, True), (16, False), (32, True))) == (8, 16)
+    assert ceiling(rows((8, True), (16, True))) == (16, None)
 
 
 def test_what_a_request_costs_is_the_slope_while_answers_come_in() -> None:
