@@ -49,6 +49,15 @@ def test_blocks_are_as_long_as_values_stay_alike() -> None:
     assert block_length(np.full(400, 0.1)) == 1
 
 
+# What optimal_block_length of the package arch (8.0), another implementation of the paper, gives for circular blocks.
+@pytest.mark.parametrize(
+    ("correlation", "count", "seed", "length"),
+    [(0.7, 400, 1, 10.6), (0.7, 400, 2, 9.1), (0.9, 400, 1, 31.7), (0.5, 1000, 3, 13.3)],
+)
+def test_blocks_are_as_long_as_elsewhere(correlation: float, count: int, seed: int, length: float) -> None:
+    assert block_length(autoregressive(correlation, count, seed)) == pytest.approx(length, abs=1)
+
+
 def test_the_same_records_always_give_the_same_interval() -> None:
     values = autoregressive(0.5, 400, 1).tolist()
     assert interval_of_quantile(values, 0.5) == interval_of_quantile(values, 0.5)
