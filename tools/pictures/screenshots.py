@@ -66,8 +66,8 @@ def _broken(scratch: Path) -> RunDirectory:
 
 def _compared(scratch: Path) -> Path:
     """The page of two searches on simulated deployments."""
-    update = {"rates": [], "search": Search(lowest=0.5, highest=20), "min_requests": 300, "max_requests": 1500}
-    scenario = simulated_scenario().model_copy(update={**update, "window_s": 60.0})
+    update = {"rates": [], "search": Search(lowest=0.5, highest=20), "min_requests": 1500, "max_requests": 3000}
+    scenario = simulated_scenario().model_copy(update={**update, "window_s": 200.0})
     for minute, topology in enumerate(("agg-3", "2p1d"), start=30):
         simulated_run(scratch, scenario, topology, _START + timedelta(minutes=minute))
     base, candidate = find_side("simulated-agg-3", scratch), find_side("simulated-2p1d", scratch)
