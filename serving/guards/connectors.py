@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from serving.guards.guard import Found, guard
+from serving.guards.near_names import meant
 from serving.guards.read_kubernetes import role_of_labels
 from serving.guards.transfer import NIXL, connectors, known, pairs, read_release, whole
 from serving.guards.view import Engine, Role, View
@@ -46,12 +46,10 @@ def kv_connector_unknown(view: View) -> Iterator[Found]:
         for one in connectors(engine):
             if one.name is None or not one.called or one.called in names or "kv_connector_module_path" in one.values:
                 continue
-            # All end alike, and capitals are what is mistaken most.
-            lower = {name.lower(): name for name in sorted(names)}
-            near = get_close_matches(one.called.lower(), lower, 1, 0.85)
+            near = meant(one.called, names, 0.85)  # all end alike
             # Of a release that was not read: it may know more, but a slip of the pen is one.
             if release or near:
-                yield one.name, f"{one.called}{f', do you mean {lower[near[0]]}?' if near else ''}"
+                yield one.name, f"{one.called}{near}"
 
 
 @guard(
@@ -148,8 +146,7 @@ def kv_role_missing(view: View) -> Iterator[Found]:
             if one.called and (role is None or role.value is None):
                 yield whole(engine), "no kv_role"
             elif role is not None and role.text is not None and role.text not in _ROLES:
-                near = get_close_matches(role.text, _ROLES, 1, 0.4)
-                yield role, f"{role.text}{f', do you mean {near[0]}?' if near else ''}"
+                yield role, f"{role.text}{meant(role.text, _ROLES, 0.4)}"
 
 
 @guard(

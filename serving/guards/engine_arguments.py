@@ -10,7 +10,8 @@ from packaging.specifiers import SpecifierSet
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.serve_options import by_ray, meant, uses_gpus
+from serving.guards.near_names import meant
+from serving.guards.serve_options import by_ray, uses_gpus
 from serving.guards.view import View
 
 _READ = SpecifierSet(">=0.18,<0.19")  # the release of which vllm_argument_names.txt was read

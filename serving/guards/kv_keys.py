@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from serving.guards.guard import Found, guard
+from serving.guards.near_names import meant
 from serving.guards.transfer import Connector, connectors, known, literal, read_release
 from serving.guards.view import View
 
@@ -47,11 +47,11 @@ def kv_transfer_unknown_key(view: View) -> Iterator[Found]:
             for key, value in one.values.items():
                 if key in _KEYS:
                     continue
-                near = get_close_matches(key, sorted(_KEYS), 1)
+                near = meant(key, _KEYS, 0.6)
                 if key in of_connectors:
                     yield value, f"{key} belongs into kv_connector_extra_config"
                 elif release or near:
-                    yield value, f"{key}{f', do you mean {near[0]}?' if near else ''}"
+                    yield value, f"{key}{near}"
 
 
 @guard(
@@ -71,9 +71,9 @@ def kv_extra_unknown_key(view: View) -> Iterator[Found]:
                 # Its own guard, kv-lease-not-read, says why.
                 if key in keys or (release == "0.18" and key == "kv_lease_duration"):
                     continue
-                near = get_close_matches(key, sorted(keys), 1)
+                near = meant(key, keys, 0.6)
                 if release or near:
-                    yield value, f"{key}{f', do you mean {near[0]}?' if near else ''}"
+                    yield value, f"{key}{near}"
 
 
 def _read_keys(one: Connector, release: str | None) -> frozenset[str]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
+from serving.guards.near_names import meant
 from serving.guards.view import View
 
 SCHEMAS = Path(__file__).with_name("program_schemas.json")
@@ -92,8 +92,7 @@ def _problems(whole: Located, error: Any) -> Iterator[Problem]:
         known = error.schema["properties"]
         for key, below in at.items():
             if key not in known and not _keys_of_its_own(whole, at):
-                near = get_close_matches(key.lower().replace("-", "_"), known, 1)
-                detail = f"{key} is not known here" + (f"; do you mean {near[0]}?" if near else "")
+                detail = f"{key} is not known here{meant(key, known, 0.6)}"
                 yield Problem(below, detail, bool(error.schema.get("ignores")))
     elif error.validator == "anyOf":
         # Of `X or nothing` what is wrong with X; of several kinds, what is wrong in the deepest of them.
@@ -136,9 +135,7 @@ def _of_runtime_env(node: Located | None) -> Iterator[Problem]:
     known = schemas()["runtime_env"]
     for key, below in node.items() if node else ():
         if key not in known:
-            near = get_close_matches(key, known, 1)
-            detail = f"{key} is not known in a runtime_env" + (f"; do you mean {near[0]}?" if near else "")
-            yield Problem(below, detail, ignored=True)
+            yield Problem(below, f"{key} is not known in a runtime_env{meant(key, known, 0.6)}", ignored=True)
 
 
 @guard(

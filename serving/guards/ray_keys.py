@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.serve_options import deployments, meant
+from serving.guards.near_names import meant
+from serving.guards.serve_options import deployments
 from serving.guards.view import View
 
 # Fields of the pydantic models and parameters of serve.deployment, read from Ray 2.55, 2.56, 2.57, 2.58, 2.59 and 2.60

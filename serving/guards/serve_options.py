@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from packaging.version import Version
 
@@ -89,29 +88,10 @@ def uses_gpus(view: View, engine: Engine) -> bool:
     if kind is not None:
         return kind.value == "gpu"
     if engine.node.at("placement_group_config") is not None:
-        return any((gpus := bundle.at("GPU")) and (gpus.number or 0) > 0 for bundle in bundles(engine))
+        return any((gpus := bundle.at("GPU")) and (gpus.number or 0) > 0 for bundle in engine.bundles)
     named = engine.node.at("accelerator_type")
     if named is None or named.value is None:
         return True
     if older(view, "ray", "2.56"):
         return named.text in GPU_TYPES_OF_2_55
     return named.text is not None and not named.text.startswith("TPU")  # 2.56: everything that is no TPU
-
-
-def bundles(engine: Engine) -> list[Located]:
-    """What `placement_group_config` lists; `bundle_per_worker` once."""
-    one = engine.node.at("placement_group_config", "bundle_per_worker")
-    several = engine.node.at("placement_group_config", "bundles")
-    found = [one] if one is not None else list(several.entries()) if several is not None else []
-    return [bundle for bundle in found if isinstance(bundle.value, dict)]
-
-
-def meant(name: str, known: Iterable[str], near_enough: float = 0.8) -> str:
-    """`; do you mean X?` where a known name is near, whatever its case and dashes. near_enough: from 0 to 1, equal."""
-    plain: Mapping[str, str] = {_plain(word): word for word in known}
-    near = get_close_matches(_plain(name), plain, 1, near_enough)
-    return f"; do you mean {plain[near[0]]}?" if near else ""
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")

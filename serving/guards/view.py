@@ -100,6 +100,14 @@ class Engine:
         found = self.arguments.get(name)
         return default if found is None or found.integer is None else found.integer
 
+    @cached_property
+    def bundles(self) -> Sequence[Located]:
+        """What `placement_group_config` lists; `bundle_per_worker` once, which wins over `bundles`."""
+        one = self.node.at("placement_group_config", "bundle_per_worker")
+        several = self.node.at("placement_group_config", "bundles")
+        found = [one] if one is not None else list(several.entries()) if several is not None else []
+        return [bundle for bundle in found if isinstance(bundle.value, dict)]
+
     @property
     def gpus(self) -> int:
         """Ranks of one replica, each of which needs a GPU where the engine is none of a CPU."""
@@ -158,7 +166,6 @@ class NodeFacts:
     """What is known of the nodes that engines run on; None: it is not known. Memory in bytes."""
 
     gpus: int | None = None
-    gpu_memory: int | None = None
     memory: int | None = None
 
 
