@@ -53,6 +53,31 @@ def kv_connector_unknown(view: View) -> Iterator[Found]:
 
 
 @guard(
+    "kv-connector-missing",
+    "error",
+    what="An engine that should move KV, and is told of no connector",
+    silently="vLLM takes kv_transfer_config without one for none: decode computes every prompt again; with Ray 2.55 "
+    "every replica fails (`Connector type is not specified`), unless the whole object is empty",
+    fix="write kv_connector: NixlConnector, and kv_role",
+    source="vllm 0.18 config/kv_transfer.py: is_kv_transfer_instance; ray 2.55 llm_config.py: "
+    "_setup_kv_connector_backend, multi_connector.py, prefill_decode/builder.py: _validate_kv_transfer_config",
+)
+def kv_connector_missing(view: View) -> Iterator[Found]:
+    for engine in view.moving():
+        given = (engine.kv or {}).get("kv_connector")
+        if given is None or given.value in (None, ""):
+            yield given or whole(engine), "no kv_connector"
+        held = engine.kv_extra("connectors")
+        for child in held.entries() if held else ():
+            named = child.at("kv_connector")
+            if named is None or named.value in (None, ""):
+                yield named or child, "no kv_connector in a MultiConnector's"
+    for application in view.applications:
+        if application.pd and application.engines and all(_has_none(engine) for engine in application.engines):
+            yield from ((whole(engine), f"no kv_transfer_config for {engine.role}") for engine in application.engines)
+
+
+@guard(
     "kv-connector-on-one-side",
     "error",
     what="A prefill or decode engine without kv_transfer_config beside one that has it",

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
 from serving.guards.near_names import meant
+from serving.guards.program_schemas import schemas
 from serving.guards.serve_options import by_ray, uses_gpus
 from serving.guards.view import View
 
-_READ = SpecifierSet(">=0.18,<0.19")  # the release of which vllm_argument_names.txt was read
+_READ = SpecifierSet(">=0.18,<0.19")  # the release that program_schemas.json is of
+# Ray hands on those of the engine, and those of vLLM's server (vllm_models.py: from_llm_config).
+_KNOWN = frozenset((*schemas()["engine"], *schemas()["frontend"]))
 # Where later releases have arguments of their own, only what is all but equal is taken for a mistake: it lets
 # `gpu_memory_utilisation` be one, and a new `kv_offloading_tier` beside the known `kv_offloading_size` not.
 _ALL_BUT_EQUAL = 0.92
 _OF_RAY = ("model", "served_model_name")
 
 
-@cache
-def _known() -> frozenset[str]:
-    lines = Path(__file__).with_name("vllm_argument_names.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(line for line in lines if line and not line.startswith("#"))
-
-
 def _unknown(view: View, near_enough: float = 0.8) -> Iterator[tuple[Located, str, str]]:
     for engine in by_ray(view):
         for name, value in engine.arguments.items():
-            if name not in _known():
-                yield value, name, meant(name, _known(), near_enough)
+            if name not in _KNOWN:
+                yield value, name, meant(name, _KNOWN, near_enough)
 
 
 @guard(

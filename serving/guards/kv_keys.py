@@ -6,15 +6,12 @@ from collections.abc import Iterator
 
 from serving.guards.guard import Found, guard
 from serving.guards.near_names import meant
+from serving.guards.program_schemas import schemas
 from serving.guards.transfer import Connector, connectors, known, literal, read_release
 from serving.guards.view import View
 
-# config/kv_transfer.py, the same in vLLM 0.18, 0.25 and 0.29.
-_KEYS = frozenset(
-    {"kv_connector", "engine_id", "kv_buffer_device", "kv_buffer_size", "kv_role", "kv_rank", "kv_parallel_size"}
-    | {"kv_ip", "kv_port", "kv_connector_extra_config", "kv_connector_module_path", "enable_permute_local_kv"}
-    | {"kv_load_failure_policy"}
-)
+# The same in vLLM 0.18, 0.25 and 0.29: config/kv_transfer.py.
+_KEYS = frozenset(schemas()["engine"]["kv_transfer_config"]["$defs"]["KVTransferConfig"]["properties"])
 
 # Keys of kv_connector_extra_config that are read.
 # 0.18: nixl_connector.py:340, 970, 1024, 1181; moriio_common.py:208-223.

@@ -112,7 +112,7 @@ def fewer_bundles_than_ranks(view: View) -> Iterator[Found]:
         gpus = sum(_number(bundle, "GPU") for bundle in engine.bundles)
         if listed is None or not uses_gpus(view, engine) or any(0 < _number(b, "GPU") < 1 for b in engine.bundles):
             continue
-        if 0 < gpus < _ranks(engine):
+        if listed.value == [] or 0 < gpus < _ranks(engine):
             yield listed, f"{gpus:g} GPUs for {_ranks(engine)} ranks"
 
 

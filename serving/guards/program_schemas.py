@@ -16,6 +16,7 @@ from typing import Any
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
 from serving.guards.near_names import meant
+from serving.guards.serve_options import deployments
 from serving.guards.view import View
 
 SCHEMAS = Path(__file__).with_name("program_schemas.json")
@@ -35,6 +36,12 @@ class Problem:
 @cache
 def schemas() -> dict[str, Any]:
     return json.loads(SCHEMAS.read_text(encoding="utf-8"))
+
+
+def keys_of(schema: str, model: str | None = None) -> frozenset[str]:
+    """Keys of an object: of what a schema describes, or of one of the models in it."""
+    found = schemas()[schema]
+    return frozenset((found["$defs"][model] if model else found)["properties"])
 
 
 @cache
@@ -125,10 +132,11 @@ def of_ray(view: View) -> Iterator[Problem]:
     for application in view.applications:
         yield from problems(application.args, "pd" if application.pd else "aggregated")
         for engine in application.engines:
-            if (options := engine.node.at("deployment_config")) is not None:
-                yield from problems(options, "deployment_config")
             yield from _of_runtime_env(engine.node.at("runtime_env"))
         yield from _of_runtime_env(application.node.at("runtime_env"))
+    for deployment in deployments(view):
+        if deployment.config is not None:
+            yield from problems(deployment.config, "deployment_config")
 
 
 def _of_runtime_env(node: Located | None) -> Iterator[Problem]:

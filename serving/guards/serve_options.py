@@ -49,12 +49,16 @@ def deployments(view: View) -> Iterator[Deployment]:
 
 
 def of_engine(application: Application, engine: Engine) -> Deployment:
-    """A deployment with the place of its entry: by the name that Ray Serve LLM gives it."""
+    """A deployment with the place of its entry."""
+    entry = _entry(application, engine_deployment_name(engine))
+    return Deployment(engine.node.at("deployment_config"), entry, engine, engine.node)
+
+
+def engine_deployment_name(engine: Engine) -> str:
+    """What Ray Serve LLM calls the deployment, by its own name where it has one."""
     given = engine.node.at("deployment_config", "name")
     name = deployment_name(engine)
-    if given is not None and given.text:
-        name = f"{name.partition(':')[0]}:{given.text}"
-    return Deployment(engine.node.at("deployment_config"), _entry(application, name), engine, engine.node)
+    return f"{name.partition(':')[0]}:{given.text}" if given is not None and given.text else name
 
 
 def _entry(application: Application, name: str) -> Located | None:
@@ -87,7 +91,7 @@ def uses_gpus(view: View, engine: Engine) -> bool:
         return not said.value
     if kind is not None:
         return kind.value == "gpu"
-    if engine.node.at("placement_group_config") is not None:
+    if engine.bundles:
         return any((gpus := bundle.at("GPU")) and (gpus.number or 0) > 0 for bundle in engine.bundles)
     named = engine.node.at("accelerator_type")
     if named is None or named.value is None:
