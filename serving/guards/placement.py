@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from serving.amounts import amount
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
 from serving.guards.serve_options import by_ray, deployments, uses_gpus
 from serving.guards.view import Engine, Pod, View
-from serving.quantities import amount
 
 _IN_SERVE = ("placement_group_bundles", "placement_group_strategy")
 

@@ -125,8 +125,12 @@ def _keys_of_its_own(whole: Located, at: Located) -> bool:
     return at.path == whole.path or (bool(names) and names[-1] in _ELSEWHERE)
 
 
-def of_ray(view: View) -> Iterator[Problem]:
+def of_ray(view: View) -> list[Problem]:
     """What Serve's schema, the builders of applications and `serve.deployment` say."""
+    return list(_of_ray(view))
+
+
+def _of_ray(view: View) -> Iterator[Problem]:
     for config in view.serve:
         yield from problems(config, "serve")
     for application in view.applications:
@@ -156,7 +160,7 @@ def _of_runtime_env(node: Located | None) -> Iterator[Problem]:
     holds=_RAY,
 )
 def refused_by_ray(view: View) -> Iterator[Found]:
-    return ((problem.at, problem.detail) for problem in of_ray(view) if not problem.ignored)
+    return ((problem.at, problem.detail) for problem in view.once(of_ray) if not problem.ignored)
 
 
 @guard(
@@ -169,7 +173,7 @@ def refused_by_ray(view: View) -> Iterator[Found]:
     holds=_RAY,
 )
 def ignored_by_ray(view: View) -> Iterator[Found]:
-    return ((problem.at, problem.detail) for problem in of_ray(view) if problem.ignored)
+    return ((problem.at, problem.detail) for problem in view.once(of_ray) if problem.ignored)
 
 
 @guard(

@@ -51,7 +51,15 @@ def workers_asked(pod: Pod) -> int | None:
 
 def engines_of(view: View, cluster: RayClusterView) -> list[Engine]:
     """Engines that run in a cluster."""
-    return [engine for engine in view.engines if engine.by_ray and view.cluster_of(engine) is cluster]
+    return view.once(_by_cluster).get(id(cluster), [])
+
+
+def _by_cluster(view: View) -> dict[int, list[Engine]]:
+    found: dict[int, list[Engine]] = {}
+    for engine in view.engines:
+        if engine.by_ray:
+            found.setdefault(id(view.cluster_of(engine)), []).append(engine)
+    return found
 
 
 def _scaled(cluster: RayClusterView) -> bool:

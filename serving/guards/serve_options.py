@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from packaging.version import Version
@@ -38,14 +38,19 @@ class Deployment:
         return None
 
 
-def deployments(view: View) -> Iterator[Deployment]:
+def deployments(view: View) -> Sequence[Deployment]:
     """Every engine of Ray Serve LLM, and every ingress."""
+    return view.once(_deployments)
+
+
+def _deployments(view: View) -> list[Deployment]:
+    found: list[Deployment] = []
     for application in view.applications:
         for engine in application.engines:
-            yield of_engine(application, engine)
-        yield Deployment(
-            application.args.at("ingress_deployment_config"), _entry(application, INGRESS), None, application.args
-        )
+            found.append(of_engine(application, engine))
+        options = application.args.at("ingress_deployment_config")
+        found.append(Deployment(options, _entry(application, INGRESS), None, application.args))
+    return found
 
 
 def of_engine(application: Application, engine: Engine) -> Deployment:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
+from serving.amounts import amount
 from serving.guards.located import Located
 from serving.guards.view import Engine, Pod, View
 from serving.models import MODELS, Model
-from serving.quantities import amount
 
 GIB = 1024**3
 # GPUs of a node with AMD's, where nobody says otherwise: node types of MI300X, MI325X and MI355X that are rented have

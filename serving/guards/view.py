@@ -7,10 +7,10 @@ different places. Everything here is in vLLM's, Ray's or Kubernetes' own words, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from packaging.version import InvalidVersion, Version
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from serving.guards.yaml_files import Duplicate
     from serving.models import Model
 
+T = TypeVar("T")
 Role = Literal["prefill", "decode", "aggregated"]
 PodKind = Literal["head", "worker", "engine", "other"]
 PlatformName = Literal["rocm", "cuda", "cpu"]
@@ -186,6 +187,14 @@ class View:
     unequal_budgets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     duplicates: Sequence[Duplicate] = ()
     queries: Sequence[Located] = ()  # manifests with PromQL: rules, dashboards
+
+    _answers: dict[Callable[[View], Any], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, ask: Callable[[View], T]) -> T:
+        """The answer to a question that several guards have, looked for once."""
+        if ask not in self._answers:
+            self._answers[ask] = ask(self)
+        return self._answers[ask]
 
     def version(self, component: str) -> Version | None:
         """Of a component that runs there; None where it is not known, or is a commit."""
