@@ -18,8 +18,8 @@ _OWN = ("CPU", "GPU")  # the fields of Ray's BundleConfig; any other key is a re
     what="A `placement_group_config` with both kinds of bundles or none, or with an amount of a resource that is none",
     silently="the application does not build, and a RayService stays at its old one, with the nodes already paid for",
     fix="write one of `bundle_per_worker: {CPU: 1, GPU: 1}` and `bundles: [...]`, with numbers above 0",
-    source="ray 2.55 llm/_internal/common/placement.py: PlacementGroupConfig, BundleConfig; util/placement_group.py: "
-    "_validate_bundles",
+    source="ray 2.55, 2.60 llm/_internal/common/placement.py: PlacementGroupConfig, BundleConfig; "
+    "util/placement_group.py: _validate_bundles",
     holds={"ray": ">=2.55,<2.61"},
 )
 def placement_group_refused(view: View) -> Iterator[Found]:
@@ -66,7 +66,7 @@ def _empty(view: View, engine: Engine, actor_is_free: bool) -> Iterator[Found]:
     silently="Ray takes it for a resource of your own, which no node has: the engine is built for a CPU, or its "
     "replicas wait for placement for ever, without an error",
     fix="write `{CPU: 1, GPU: 1}`; Kubernetes' `amd.com/gpu` and `nvidia.com/gpu` are GPU to Ray",
-    source="ray 2.55 llm/_internal/common/placement.py: BundleConfig (extra=allow)",
+    source="ray 2.55, 2.60 llm/_internal/common/placement.py: BundleConfig (extra=allow)",
     holds={"ray": ">=2.55,<2.61"},
 )
 def bundle_resource_misspelt(view: View) -> Iterator[Found]:

@@ -9,7 +9,7 @@ from serving.guards.near_names import meant
 from serving.guards.serve_options import by_ray
 from serving.guards.view import View
 
-_CLOUD = ("s3://", "gs://", "abfss://", "azure://")
+_CLOUD = ("s3://", "gs://", "abfss://", "azure://", "pyarrow-")
 
 
 @guard(
@@ -18,8 +18,8 @@ _CLOUD = ("s3://", "gs://", "abfss://", "azure://")
     what="An `llm_engine` that Ray Serve LLM does not have",
     silently="the application does not build, and a RayService stays at its old one, with the nodes already paid for",
     fix="write `llm_engine: vLLM`, or leave it out",
-    source="ray 2.55 llm/_internal/serve/core/configs/llm_config.py: validate_llm_engine",
-    holds={"ray": ">=2.55,<2.56"},
+    source="ray 2.55, 2.60 llm/_internal/serve/core/configs/llm_config.py: validate_llm_engine",
+    holds={"ray": ">=2.55,<2.61"},
 )
 def llm_engine_unknown(view: View) -> Iterator[Found]:
     for engine in by_ray(view):
@@ -34,8 +34,8 @@ def llm_engine_unknown(view: View) -> Iterator[Found]:
     what="`dynamic_lora_loading_path` that is no cloud storage",
     silently="the application does not build, and a RayService stays at its old one, with the nodes already paid for",
     fix="write s3://, gs://, abfss:// or azure:// and a path; adapters on a disk go into vLLM's `lora_modules`",
-    source="ray 2.55 llm/_internal/serve/core/configs/llm_config.py: validate_dynamic_lora_loading_path",
-    holds={"ray": ">=2.55,<2.56"},
+    source="ray 2.55, 2.60 llm/_internal/serve/core/configs/llm_config.py: validate_dynamic_lora_loading_path",
+    holds={"ray": ">=2.55,<2.61"},
 )
 def lora_path_local(view: View) -> Iterator[Found]:
     for engine in by_ray(view):

@@ -20,7 +20,7 @@ _MOST_OF_AUTO = 100  # ray 2.55 serve/config.py: AutoscalingConfig.default; with
     what="`num_replicas` that is neither a number nor `auto`; under `deployments` a number in quotes is none",
     silently="the application does not build, and a RayService stays at its old one, with the nodes already paid for",
     fix="write a whole number without quotes, or `auto` and an `autoscaling_config`",
-    source="ray 2.55 serve/_private/config.py: DeploymentConfig; serve/schema.py: DeploymentSchema "
+    source="ray 2.55, 2.60 serve/_private/config.py: DeploymentConfig; serve/schema.py: DeploymentSchema "
     '(`must be an int or "auto"`)',
     holds={"ray": ">=2.55,<2.61"},
 )
@@ -44,7 +44,7 @@ def replicas_no_number(view: View) -> Iterator[Found]:
     silently="the application does not build, and a RayService stays at its old one, with the nodes already paid for",
     fix="write all of them, with min_replicas <= initial_replicas <= max_replicas; left out, both bounds are 1, and "
     "the upper one is 100 beside `num_replicas: auto`",
-    source="ray 2.55 serve/config.py: AutoscalingConfig.replicas_settings_valid, default",
+    source="ray 2.55, 2.60 serve/config.py: AutoscalingConfig.replicas_settings_valid, default",
     holds={"ray": ">=2.55,<2.61"},
 )
 def replica_bounds_crossed(view: View) -> Iterator[Found]:
@@ -78,8 +78,8 @@ def _integer(given: Located | None, default: int) -> int | None:
     what="An `aggregation_function` of autoscaling that Serve does not have",
     silently="the application does not build, and a RayService stays at its old one, with the nodes already paid for",
     fix="write mean, max or min",
-    source="ray 2.55 serve/config.py: AutoscalingConfig.aggregation_function_valid",
-    holds={"ray": ">=2.55,<2.56"},
+    source="ray 2.55, 2.60 serve/config.py: AutoscalingConfig.aggregation_function_valid",
+    holds={"ray": ">=2.55,<2.61"},
 )
 def aggregation_function_unknown(view: View) -> Iterator[Found]:
     known = ("mean", "max", "min")
@@ -96,7 +96,8 @@ def aggregation_function_unknown(view: View) -> Iterator[Found]:
     what="`max_replicas_per_node` for an engine of Ray Serve LLM, which has a placement group",
     silently="the application does not build, and a RayService stays at its old one, with the nodes already paid for",
     fix="remove it: the GPUs of the bundles say how many replicas a node holds",
-    source="ray 2.55 serve/_private/config.py: ReplicaConfig (`not allowed when placement_group_bundles is provided`)",
+    source="ray 2.55, 2.60 serve/_private/config.py: ReplicaConfig "
+    "(`not allowed when placement_group_bundles is provided`)",
     holds={"ray": ">=2.55,<2.61"},
 )
 def replicas_per_node_with_bundles(view: View) -> Iterator[Found]:

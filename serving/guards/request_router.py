@@ -44,7 +44,7 @@ def _configs(view: View) -> Iterator[Located]:
     what="A `request_router_class` that cannot be imported, or all but the name of one of Ray's",
     silently="the application does not build, and a RayService stays at its old one, with the nodes already paid for",
     fix="write `ray.serve.llm.request_router.PrefixCacheAffinityRouter`, or leave it out for the power of two choices",
-    source="ray 2.55 serve/config.py: RequestRouterConfig imports it; serve/llm/request_router.py",
+    source="ray 2.55, 2.60 serve/config.py: RequestRouterConfig imports it; serve/llm/request_router.py",
     holds={"ray": ">=2.55,<2.61"},
 )
 def router_class_unknown(view: View) -> Iterator[Found]:
@@ -71,9 +71,9 @@ def router_class_unknown(view: View) -> Iterator[Found]:
     "router, or to choose a replica",
     fix="write imbalanced_threshold, match_rate_threshold, do_eviction, eviction_threshold_chars, "
     "eviction_target_chars or eviction_interval_secs, with numbers",
-    source="ray 2.55 llm/_internal/serve/routing_policies/prefix_aware/prefix_aware_router.py: initialize_state; "
+    source="ray 2.55, 2.60 llm/_internal/serve/routing_policies/prefix_aware/prefix_aware_router.py: initialize_state; "
     "serve/_private/router.py: request_router",
-    holds={"ray": ">=2.55,<2.56"},
+    holds={"ray": ">=2.55,<2.61"},
 )
 def router_argument_refused(view: View) -> Iterator[Found]:
     for config in _configs(view):
@@ -93,8 +93,8 @@ def router_argument_refused(view: View) -> Iterator[Found]:
     what="`request_router_kwargs` without the class of a router that reads them",
     silently="Serve's own router, the power of two choices, takes any argument and reads none",
     fix="add `request_router_class: ray.serve.llm.request_router.PrefixCacheAffinityRouter`, or remove them",
-    source="ray 2.55 serve/_private/request_router/request_router.py: RequestRouter.initialize_state",
-    holds={"ray": ">=2.55,<2.56"},
+    source="ray 2.55, 2.60 serve/_private/request_router/request_router.py: RequestRouter.initialize_state",
+    holds={"ray": ">=2.55,<2.61"},
 )
 def router_argument_ignored(view: View) -> Iterator[Found]:
     for config in _configs(view):

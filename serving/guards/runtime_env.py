@@ -35,7 +35,7 @@ def _of_engines(view: View) -> Iterator[Located]:
     silently="Ray takes nothing but text there: the application does not build, or its replicas fail to start, again "
     "and again",
     fix='put the value in quotes: `NCCL_DEBUG_LEVEL: "1"`',
-    source="ray 2.55 _private/runtime_env/validation.py: parse_and_validate_env_vars",
+    source="ray 2.55, 2.60 _private/runtime_env/validation.py: parse_and_validate_env_vars",
     holds={"ray": ">=2.55,<2.61"},
 )
 def variable_no_text(view: View) -> Iterator[Found]:
@@ -52,7 +52,7 @@ def variable_no_text(view: View) -> Iterator[Found]:
     what="A folder of one machine as `working_dir` or in `py_modules`",
     silently="`serve deploy` fails; a RayService stays without the application, and only its status tells why",
     fix="give a URI that every node can read, as https://.../code.zip or s3://..., or put the code in the image",
-    source="ray 2.55 serve/schema.py: runtime_env_contains_remote_uris",
+    source="ray 2.55, 2.60 serve/schema.py: runtime_env_contains_remote_uris",
     holds={"ray": ">=2.55,<2.61"},
 )
 def working_dir_local(view: View) -> Iterator[Found]:

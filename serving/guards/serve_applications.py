@@ -12,7 +12,7 @@ from serving.guards.serve_options import older
 from serving.guards.view import View
 
 _NO_BUILD = "`serve deploy` fails; a RayService stays without the application, and only its status tells why"
-_SCHEMA = "ray 2.55 serve/schema.py: "
+_SCHEMA = "ray 2.55, 2.60 serve/schema.py: "
 # What is all but equal to a builder's path is one: `my_llm:build_openai_app` is somebody's own.
 _ALL_BUT_EQUAL = 0.9
 _MODULE = "ray.serve.llm"
@@ -74,7 +74,7 @@ def import_path_refused(view: View) -> Iterator[Found]:
     what="An application of Ray Serve LLM without `args`: no model, no engine",
     silently=_NO_BUILD,
     fix="write `args: {prefill_config: ..., decode_config: ...}` or `args: {llm_configs: [...]}` beside `import_path`",
-    source="ray 2.55 to 2.60 llm/_internal/serve/core/ingress/builder.py: LLMServingArgs, "
+    source="ray 2.55, 2.60 llm/_internal/serve/core/ingress/builder.py: LLMServingArgs, "
     "prefill_decode/builder.py: PDServingArgs",
     holds={"ray": ">=2.55,<2.61"},
 )
@@ -91,7 +91,7 @@ def application_without_args(view: View) -> Iterator[Found]:
     what="A `route_prefix` without a slash before it, with one behind it, or with a wildcard",
     silently=_NO_BUILD,
     fix="write `/`, or `/name`",
-    source="ray 2.55 serve/_private/utils.py: validate_route_prefix",
+    source="ray 2.55, 2.60 serve/_private/utils.py: validate_route_prefix",
     holds={"ray": ">=2.55,<2.61"},
 )
 def route_prefix_refused(view: View) -> Iterator[Found]:
@@ -113,7 +113,7 @@ def route_prefix_refused(view: View) -> Iterator[Found]:
     what="An application of Ray Serve LLM with `route_prefix: null`",
     silently="its engines start and report healthy, and no request of a client reaches them: the proxy has no route",
     fix="write `route_prefix: /`, or leave it out",
-    source="ray 2.55 serve/_private/application_state.py: override_deployment_info, _check_routes",
+    source="ray 2.55, 2.60 serve/_private/application_state.py: override_deployment_info, _check_routes",
     holds={"ray": ">=2.55,<2.61"},
 )
 def route_prefix_none(view: View) -> Iterator[Found]:

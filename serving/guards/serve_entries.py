@@ -26,13 +26,15 @@ def _entries(application: Application) -> Iterator[Located]:
     fix="write the name that Ray Serve LLM gives: Prefill:MODEL_ID, Decode:MODEL_ID, LLMServer:MODEL_ID with -- for / "
     "and _ for a dot, or OpenAiIngress",
     source="ray 2.55 serve/_private/application_state.py: override_deployment_info (`does not exist`)",
-    holds={"ray": ">=2.55,<2.61"},
+    holds={"ray": ">=2.55,<2.56"},
 )
 def deployment_name_unknown(view: View) -> Iterator[Found]:
     for application in view.applications:
-        own = application.args.at("ingress_deployment_config", "name")
-        if application.args.at("ingress_cls_config", "ingress_cls") is not None or own is not None:
-            continue  # the ingress has a name that is not known here
+        own = application.args.at("ingress_deployment_config", "name") or application.args.at(
+            "ingress_cls_config", "ingress_cls"
+        )
+        if own is not None or any(engine.node.at("server_cls") is not None for engine in application.engines):
+            continue  # names of classes that are not known here
         known = {INGRESS, *(engine_deployment_name(engine) for engine in application.engines)}
         for entry in _entries(application):
             name = entry.at("name")
@@ -46,7 +48,7 @@ def deployment_name_unknown(view: View) -> Iterator[Found]:
     what="`max_queued_requests` that is 0, or below -1",
     silently=_NO_BUILD,
     fix="write -1 for no limit, or a number above 0",
-    source="ray 2.55 serve/schema.py: DeploymentSchema.validate_max_queued_requests; serve/_private/config.py",
+    source="ray 2.55, 2.60 serve/schema.py: DeploymentSchema.validate_max_queued_requests; serve/_private/config.py",
     holds={"ray": ">=2.55,<2.61"},
 )
 def queue_length_refused(view: View) -> Iterator[Found]:
@@ -63,7 +65,7 @@ def queue_length_refused(view: View) -> Iterator[Found]:
     what="`external_scaler_enabled` beside an entry that autoscales",
     silently="`serve deploy` fails; a RayService stays without the application, and only its status tells why",
     fix="keep one of them",
-    source="ray 2.55 serve/schema.py: ServeApplicationSchema.validate_external_scaler_and_autoscaling",
+    source="ray 2.55, 2.60 serve/schema.py: ServeApplicationSchema.validate_external_scaler_and_autoscaling",
     holds={"ray": ">=2.55,<2.61"},
 )
 def external_scaler_beside_autoscaling(view: View) -> Iterator[Found]:
