@@ -69,7 +69,8 @@ def _crossed(settings: Located, most_by_default: int) -> Iterator[Found]:
 
 
 def _integer(given: Located | None, default: int) -> int | None:
-    return default if given is None else given.integer
+    """As pydantic takes it, to which true is 1."""
+    return default if given is None else int(given.value) if isinstance(given.value, bool) else given.integer
 
 
 @guard(

@@ -70,11 +70,6 @@ class Case:
         places = [finding.place for finding in check(_view(self), guards) if finding.guard.id == self.guard]
         return {place.key if self.of_stack else str(place.line) for place in places}
 
-    def assert_found(self, guards: Iterable[Guard]) -> None:
-        """What the case is for: the guard finds what is marked and nothing else."""
-        assert self.bad == bool(self.expected), "a bad case marks its lines, a good one has none to mark"
-        assert self.found(guards) == self.expected
-
 
 @cache
 def _view(case: Case) -> View:
