@@ -19,6 +19,13 @@ _KNOWN = frozenset((*schemas()["engine"], *schemas()["frontend"]))
 # Where later releases have arguments of their own, only what is all but equal is taken for a mistake: it lets
 # `gpu_memory_utilisation` be one, and a new `kv_offloading_tier` beside the known `kv_offloading_size` not.
 _ALL_BUT_EQUAL = 0.92
+# Least values of fields of vLLM's configuration, which its arguments do not have in their types (vllm 0.18
+# config/scheduler.py, lora.py, model.py). Of `stream_interval` streaming.py speaks.
+_AT_LEAST = {
+    **dict.fromkeys(("max_num_batched_tokens", "max_num_seqs", "max_loras"), 1),
+    **dict.fromkeys(("max_num_partial_prefills", "max_long_partial_prefills"), 1),
+    "max_model_len": -1,
+}
 _OF_RAY = ("model", "served_model_name")
 
 
@@ -78,3 +85,25 @@ def engine_argument_of_ray(view: View) -> Iterator[Found]:
         executor = engine.argument("distributed_executor_backend")
         if executor is not None and executor.text and executor.text != "ray" and uses_gpus(view, engine):
             yield executor, f"distributed_executor_backend: {executor.text}"
+
+
+@guard(
+    "engine-number-out-of-range",
+    "error",
+    what="A number that vLLM's configuration does not take, though its argument does",
+    silently="Ray takes it; the replica fails minutes later, when vLLM makes its configuration, and is started again "
+    "and again",
+    fix="write at least 1 token, sequence, adapter or partial prefill; leave `max_model_len` out for the model's own; "
+    "`gpu_memory_utilization` is above 0 and at most 1",
+    source="vllm 0.18 config/scheduler.py, lora.py, model.py, cache.py",
+    holds={"vllm": ">=0.18,<0.19"},
+)
+def engine_number_out_of_range(view: View) -> Iterator[Found]:
+    for engine in view.engines:
+        for name, least in _AT_LEAST.items():
+            given = engine.argument(name)
+            if given is not None and given.number is not None and given.number < least:
+                yield given, f"{name}: {given.value} is below {least}"
+        share = engine.argument("gpu_memory_utilization")
+        if share is not None and share.number is not None and not 0 < share.number <= 1:
+            yield share, f"gpu_memory_utilization: {share.value}"
