@@ -29,7 +29,7 @@ from benchmarks.summary import RateSummary
 from benchmarks.sums import forget, write_kept
 from benchmarks.sums import write_atomically as write_atomically  # others know it by this module
 from benchmarks.target import Target
-from benchmarks.validity import Finding, only_overload
+from benchmarks.validity import Finding, only_overload, only_too_short
 
 SUMMARY = "summary.json"
 PRIMING = "priming.json"
@@ -73,8 +73,13 @@ class RateResult(BaseModel):
 
     @property
     def overloaded(self) -> bool:
-        """True when it has faults, and they show no more than that this rate is too much for the service."""
-        return only_overload(self.findings)
+        """True when it has faults, and they show no more than that this rate is too much: for the service or its SLO.
+
+        A search tries rates of which it does not know how slow they are. Where that makes a window too short and the
+        SLO is missed besides, its latencies are no numbers to quote, and what they were to tell they have told.
+        """
+        missed = self.summary.slo_met is False
+        return only_overload(self.findings) or (missed and only_too_short(self.findings))
 
     @property
     def unusable(self) -> bool:

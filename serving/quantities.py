@@ -1,34 +1,19 @@
-"""Amounts in the words of the Kubernetes API: 132, 500m, 1062Gi."""
+"""Settings that are quantities of the Kubernetes API: 132, 500m, 1062Gi."""
 
-import re
 from decimal import Decimal
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
+from serving.amounts import amount
 from serving.settings_base import number_as_text
 
-# apimachinery pkg/api/resource/quantity.go ("The serialization format is"), without a sign.
-_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:([eE][+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?", re.ASCII)
-_FACTORS = {
-    **{suffix: Decimal(1000) ** power for power, suffix in zip((-3, -2, -1, *range(1, 7)), "numkMGTPE", strict=True)},
-    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
-}
 # Two processors of 256 cores with two threads each: more than a node has whose GPUs this repository knows.
 _MOST_CPUS = 1024
 _SMALLEST_CPU = Decimal("0.001")  # Kubernetes counts no less ("Resource Management for Pods and Containers")
 # Of AWS (io2) and Google (Hyperdisk); DigitalOcean's is 16 TiB.
 _LARGEST_VOLUME = 64 * 1024**4
 _GIBIBYTE = 1024**3  # no engine, head or volume works with less; a smaller number is one whose unit was forgotten
-
-
-def amount(quantity: str) -> Decimal:
-    """The number that a quantity stands for. Raises ValueError."""
-    match = _QUANTITY.fullmatch(quantity)
-    if not match:
-        raise ValueError("has to be a quantity of Kubernetes, a number and its unit: 132, 500m, 1062Gi")
-    number, exponent, suffix = match.groups()
-    return Decimal(number + (exponent or "")) * _FACTORS.get(suffix, Decimal(1))
 
 
 def _more_than_nothing(quantity: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from benchmarks.priming import Priming
 from benchmarks.scenario import Scenario
 from benchmarks.target import Target
-from benchmarks.validity.acceptance import accepted_faults, only_overload, refusals, shows_overload
+from benchmarks.validity.acceptance import accepted_faults, only_overload, only_too_short, refusals, shows_overload
 from benchmarks.validity.finding import Finding, Kind
 from benchmarks.validity.kinds import KINDS, OF_COMPARISON, OF_RATE, OF_RUN
 from benchmarks.validity.seen import Pair, RunSeen, Seen, Side
@@ -27,6 +27,7 @@ __all__ = [
     "check_rate",
     "check_run",
     "only_overload",
+    "only_too_short",
     "refusals",
     "shows_overload",
 ]

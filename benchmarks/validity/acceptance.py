@@ -48,6 +48,12 @@ def only_overload(findings: Sequence[Finding]) -> bool:
     return shows_overload(findings) and all(name in KINDS and KINDS[name].overload for name in faults)
 
 
+def only_too_short(findings: Sequence[Finding]) -> bool:
+    """True when there are faults, and all say that the window or the warm-up is short for a service so slow."""
+    faults = {finding.id for finding in findings if finding.outcome == "fault"}
+    return bool(faults) and faults <= RISING
+
+
 def shows_overload(findings: Sequence[Finding]) -> bool:
     """Whether a fault says `too much load`. Others beside it, which may have been accepted, do not take that back.
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from serving.guards.guard import Found, guard
-from serving.guards.read import bundles_of
-from serving.guards.serve_options import GPU_TYPES_OF_2_55, bundles, by_ray, is_true, meant
+from serving.guards.near_names import meant
+from serving.guards.serve_options import GPU_TYPES_OF_2_55, by_ray, is_true
 from serving.guards.view import View
 
 # Ray 2.55, util/accelerators/accelerators.py; A10 is taken for A10G.
@@ -50,10 +50,10 @@ def engine_on_cpu(view: View) -> Iterator[Found]:
         named = engine.node.at("accelerator_type")
         if not engine.by_ray or named is None or named.text not in _TYPES or named.text in GPU_TYPES_OF_2_55:
             continue  # of types that there are not accelerator-type-unknown speaks
-        if any(key in _NO_GPUS for bundle in bundles_of(engine) for key, _ in bundle.items()):
+        if any(key in _NO_GPUS for bundle in engine.bundles for key, _ in bundle.items()):
             continue
         said = engine.node.at("use_cpu")
-        gpus = any((bundle.at("GPU") or bundle).number for bundle in bundles_of(engine) if "GPU" in bundle)
+        gpus = any((bundle.at("GPU") or bundle).number for bundle in engine.bundles if "GPU" in bundle)
         if not gpus and not (said is not None and isinstance(said.value, bool)):
             yield named, f"{named.text} without a bundle that has a GPU"
 
@@ -72,7 +72,7 @@ def bundles_without_gpu(view: View) -> Iterator[Found]:
         named, said = engine.node.at("accelerator_type"), engine.node.at("use_cpu")
         if named is None or named.text not in GPU_TYPES_OF_2_55 or (said is not None and isinstance(said.value, bool)):
             continue  # of other types engine-on-cpu speaks
-        asked = bundles(engine)
+        asked = engine.bundles
         if asked and not any("GPU" in bundle for bundle in asked):
             yield asked[0], f"{named.text}, and bundles of {', '.join(sorted({key for key, _ in asked[0].items()}))}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from serving.guards.guard import Found, guard
-from serving.guards.read import bundles_of, on_cpu
+from serving.guards.read import on_cpu
 from serving.guards.sizes import GIB, gpu_memory, known_model, ranks
 from serving.guards.view import Engine, View
 from serving.kv_bytes import kv_bytes_per_token
@@ -150,9 +150,9 @@ def gpu_memory_to_the_brim(view: View) -> Iterator[Found]:
 )
 def engines_share_a_gpu(view: View) -> Iterator[Found]:
     for engine in view.engines:
-        parts = [gpu.number for bundle in bundles_of(engine) if (gpu := bundle.at("GPU")) and gpu.number]
+        parts = [gpu.number for bundle in engine.bundles if (gpu := bundle.at("GPU")) and gpu.number]
         said = engine.argument("gpu_memory_utilization")
         share = _UTILIZATION if said is None else said.number
         if parts and share is not None and 0 < min(parts) < min(share, 1):
-            bundle = next(gpu for b in bundles_of(engine) if (gpu := b.at("GPU")) and gpu.number == min(parts))
+            bundle = next(gpu for b in engine.bundles if (gpu := b.at("GPU")) and gpu.number == min(parts))
             yield said or bundle, f"{min(parts):g} of a GPU, {share:g} of its memory"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from serving.errors import ConfigError
 from serving.guards.guard import SEVERITIES, Guard, Severity
 from serving.guards.located import Located, Place
+from serving.guards.near_names import nearest
 from serving.guards.view import View
 
 
@@ -47,8 +47,8 @@ def check_waivers(waived: Mapping[str, str], guards: Iterable[Guard], key: str) 
     known = {guard.id for guard in guards}
     for name, reason in waived.items():
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            fix = f"do you mean {near[0]}?" if near else "docs/reference/guards.md lists them"
+            near = nearest(name, known, 0.6)
+            fix = f"do you mean {near}?" if near else "docs/reference/guards.md lists them"
             raise ConfigError(f"{key}.{name}", "there is no guard of this name", fix)
         if not reason.strip():
             raise ConfigError(f"{key}.{name}", "has no reason", "say why it may pass: the reason is printed")

@@ -16,12 +16,10 @@ from serving.errors import ConfigError
 from serving.guards.all import GUARDS
 from serving.guards.check import Finding, check, check_waivers
 from serving.guards.guard import SEVERITIES
-from serving.guards.of_stack import view_of_stack
 from serving.guards.output import as_json, as_sarif, summary, table
 from serving.guards.page import text
 from serving.guards.read import NothingToCheck, read
 from serving.guards.view import View
-from serving.stack_files import load_stack
 
 # By the gravest finding that is not waived. 1 and 2 are errors of the command itself.
 EXIT = {"error": 4, "warning": 3, "note": 0}
@@ -97,6 +95,10 @@ def _view(target: str, versions: Mapping[str, str]) -> tuple[View, dict[str, str
         except OSError as error:
             raise ConfigError(target, f"cannot be read: {error.strerror}") from None
         return read(text, target, versions), {}
+    # Settings of stacks take longer to import than a manifest takes to check, which need not wait for them.
+    from serving.guards.of_stack import view_of_stack
+    from serving.stack_files import load_stack
+
     stack = load_stack(target)
     if versions:
         raise ConfigError("--versions", f"{target} is a stack, whose versions stand in versions.toml", "leave it out")

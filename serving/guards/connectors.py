@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from serving.guards.guard import Found, guard
+from serving.guards.near_names import meant
 from serving.guards.read_kubernetes import role_of_labels
 from serving.guards.transfer import NIXL, connectors, known, pairs, read_release, whole
 from serving.guards.view import Engine, Role, View
@@ -47,12 +47,35 @@ def kv_connector_unknown(view: View) -> Iterator[Found]:
         for one in connectors(engine):
             if one.name is None or not one.called or one.called in names or "kv_connector_module_path" in one.values:
                 continue
-            # All end alike, and capitals are what is mistaken most.
-            lower = {name.lower(): name for name in sorted(names)}
-            near = get_close_matches(one.called.lower(), lower, 1, 0.85)
+            near = meant(one.called, names, 0.85)  # all end alike
             # Of a release that was not read: it may know more, but a slip of the pen is one.
             if release or near:
-                yield one.name, f"{one.called}{f', do you mean {lower[near[0]]}?' if near else ''}"
+                yield one.name, f"{one.called}{near}"
+
+
+@guard(
+    "kv-connector-missing",
+    "error",
+    what="An engine that should move KV, and is told of no connector",
+    silently="vLLM takes kv_transfer_config without one for none: decode computes every prompt again; with Ray 2.55 "
+    "every replica fails (`Connector type is not specified`), unless the whole object is empty",
+    fix="write kv_connector: NixlConnector, and kv_role",
+    source="vllm 0.18 config/kv_transfer.py: is_kv_transfer_instance; ray 2.55 llm_config.py: "
+    "_setup_kv_connector_backend, multi_connector.py, prefill_decode/builder.py: _validate_kv_transfer_config",
+)
+def kv_connector_missing(view: View) -> Iterator[Found]:
+    for engine in view.moving():
+        given = (engine.kv or {}).get("kv_connector")
+        if given is None or given.value in (None, ""):
+            yield given or whole(engine), "no kv_connector"
+        held = engine.kv_extra("connectors")
+        for child in held.entries() if held else ():
+            named = child.at("kv_connector")
+            if named is None or named.value in (None, ""):
+                yield named or child, "no kv_connector in a MultiConnector's"
+    for application in view.applications:
+        if application.pd and application.engines and all(_has_none(engine) for engine in application.engines):
+            yield from ((whole(engine), f"no kv_transfer_config for {engine.role}") for engine in application.engines)
 
 
 @guard(
@@ -156,8 +179,7 @@ def kv_role_missing(view: View) -> Iterator[Found]:
             if one.called and (role is None or role.value is None):
                 yield whole(engine), "no kv_role"
             elif role is not None and role.text is not None and role.text not in _ROLES:
-                near = get_close_matches(role.text, _ROLES, 1, 0.4)
-                yield role, f"{role.text}{f', do you mean {near[0]}?' if near else ''}"
+                yield role, f"{role.text}{meant(role.text, _ROLES, 0.4)}"
 
 
 @guard(

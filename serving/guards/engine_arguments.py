@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.serve_options import by_ray, meant, uses_gpus
+from serving.guards.near_names import meant
+from serving.guards.program_schemas import schemas
+from serving.guards.serve_options import by_ray, uses_gpus
 from serving.guards.view import View
 
-_READ = SpecifierSet(">=0.18,<0.19")  # the release of which vllm_argument_names.txt was read
+_READ = SpecifierSet(">=0.18,<0.19")  # the release that program_schemas.json is of
+# Ray hands on those of the engine, and those of vLLM's server (vllm_models.py: from_llm_config).
+_KNOWN = frozenset((*schemas()["engine"], *schemas()["frontend"]))
 # Where later releases have arguments of their own, only what is all but equal is taken for a mistake: it lets
 # `gpu_memory_utilisation` be one, and a new `kv_offloading_tier` beside the known `kv_offloading_size` not.
 _ALL_BUT_EQUAL = 0.92
 _NEWER = ("cpu_distributed_timeout_seconds",)  # of vLLM 0.29: the only one that is as near to an old one
+# Least values of fields of vLLM's configuration, which its arguments do not have in their types (vllm 0.18
+# config/scheduler.py, lora.py, model.py). Of `stream_interval` streaming.py speaks.
+_AT_LEAST = {
+    **dict.fromkeys(("max_num_batched_tokens", "max_num_seqs", "max_loras"), 1),
+    **dict.fromkeys(("max_num_partial_prefills", "max_long_partial_prefills"), 1),
+    "max_model_len": -1,
+}
 _OF_RAY = ("model", "served_model_name")
-
-
-@cache
-def _known() -> frozenset[str]:
-    lines = Path(__file__).with_name("vllm_argument_names.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
 def _unknown(view: View, near_enough: float = 0.8) -> Iterator[tuple[Located, str, str]]:
     for engine in by_ray(view):
         for name, value in engine.arguments.items():
-            if name not in _known():
-                yield value, name, meant(name, _known(), near_enough)
+            if name not in _KNOWN:
+                yield value, name, meant(name, _KNOWN, near_enough)
 
 
 @guard(
@@ -83,3 +86,25 @@ def engine_argument_of_ray(view: View) -> Iterator[Found]:
         executor = engine.argument("distributed_executor_backend")
         if executor is not None and executor.text and executor.text != "ray" and uses_gpus(view, engine):
             yield executor, f"distributed_executor_backend: {executor.text}"
+
+
+@guard(
+    "engine-number-out-of-range",
+    "error",
+    what="A number that vLLM's configuration does not take, though its argument does",
+    silently="Ray takes it; the replica fails minutes later, when vLLM makes its configuration, and is started again "
+    "and again",
+    fix="write at least 1 token, sequence, adapter or partial prefill; leave `max_model_len` out for the model's own; "
+    "`gpu_memory_utilization` is above 0 and at most 1",
+    source="vllm 0.18 config/scheduler.py, lora.py, model.py, cache.py",
+    holds={"vllm": ">=0.18,<0.19"},
+)
+def engine_number_out_of_range(view: View) -> Iterator[Found]:
+    for engine in view.engines:
+        for name, least in _AT_LEAST.items():
+            given = engine.argument(name)
+            if given is not None and given.number is not None and given.number < least:
+                yield given, f"{name}: {given.value} is below {least}"
+        share = engine.argument("gpu_memory_utilization")
+        if share is not None and share.number is not None and not 0 < share.number <= 1:
+            yield share, f"gpu_memory_utilization: {share.value}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from serving.guards.guard import Found, guard
-from serving.guards.serve_options import by_ray, meant, older
+from serving.guards.near_names import meant
+from serving.guards.serve_options import by_ray, older
 from serving.guards.view import View
 
 # What code reads of experimental_configs (grep for `experimental_configs.get` in ray/llm), first in which release.

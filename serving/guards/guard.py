@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from packaging.specifiers import SpecifierSet
@@ -41,13 +42,18 @@ class Guard:
     def applies(self, versions: Mapping[str, str]) -> bool:
         """Whether it holds for these versions. One that is a commit, or not known, is taken for one that it holds for:
         a guard that needs to be sure asks itself."""
-        for component, specifier in self.holds.items():
-            try:
-                version = Version(versions[component])
-            except (KeyError, InvalidVersion):
-                continue
-            if not SpecifierSet(specifier).contains(version, prereleases=True):
-                return False
+        return all(
+            _contains(specifier, versions[component])
+            for component, specifier in self.holds.items()
+            if component in versions
+        )
+
+
+@cache  # few pairs, asked for by each of the guards
+def _contains(specifier: str, version: str) -> bool:
+    try:
+        return SpecifierSet(specifier).contains(Version(version), prereleases=True)
+    except InvalidVersion:
         return True
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from serving.guards.guard import Found, guard
+from serving.guards.near_names import meant
+from serving.guards.program_schemas import schemas
 from serving.guards.transfer import Connector, connectors, known, literal, read_release
 from serving.guards.view import View
 
-# config/kv_transfer.py, the same in vLLM 0.18, 0.25 and 0.29.
-_KEYS = frozenset(
-    {"kv_connector", "engine_id", "kv_buffer_device", "kv_buffer_size", "kv_role", "kv_rank", "kv_parallel_size"}
-    | {"kv_ip", "kv_port", "kv_connector_extra_config", "kv_connector_module_path", "enable_permute_local_kv"}
-    | {"kv_load_failure_policy"}
-)
+# The same in vLLM 0.18, 0.25 and 0.29: config/kv_transfer.py.
+_KEYS = frozenset(schemas()["engine"]["kv_transfer_config"]["$defs"]["KVTransferConfig"]["properties"])
 
 # Keys of kv_connector_extra_config that are read.
 # 0.18: nixl_connector.py:340, 970, 1024, 1181; moriio_common.py:208-223.
@@ -47,11 +44,11 @@ def kv_transfer_unknown_key(view: View) -> Iterator[Found]:
             for key, value in one.values.items():
                 if key in _KEYS:
                     continue
-                near = get_close_matches(key, sorted(_KEYS), 1)
+                near = meant(key, _KEYS, 0.6)
                 if key in of_connectors:
                     yield value, f"{key} belongs into kv_connector_extra_config"
                 elif release or near:
-                    yield value, f"{key}{f', do you mean {near[0]}?' if near else ''}"
+                    yield value, f"{key}{near}"
 
 
 @guard(
@@ -71,9 +68,9 @@ def kv_extra_unknown_key(view: View) -> Iterator[Found]:
                 # Its own guard, kv-lease-not-read, says why.
                 if key in keys or (release == "0.18" and key == "kv_lease_duration"):
                     continue
-                near = get_close_matches(key, sorted(keys), 1)
+                near = meant(key, keys, 0.6)
                 if release or near:
-                    yield value, f"{key}{f', do you mean {near[0]}?' if near else ''}"
+                    yield value, f"{key}{near}"
 
 
 def _read_keys(one: Connector, release: str | None) -> frozenset[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from serving.amounts import amount
 from serving.engine import EngineArguments, budget_differences
 from serving.guards.located import Located, Path, Place
 from serving.guards.read_kubernetes import ray_cluster
 from serving.guards.read_serve import applications
 from serving.guards.view import NodeFacts, View
 from serving.images import Images
-from serving.quantities import amount
 from serving.ray_cluster import ray_service
 from serving.serve_config import serve_config
 from serving.stack import Stack

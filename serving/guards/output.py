@@ -18,23 +18,28 @@ _DOCUMENTED = "docs/reference/guards.md"
 
 
 def table(findings: Sequence[Finding], console: Console) -> None:
-    """One block a finding: where, what, what would have happened, what to do."""
+    """One block a guard: what, where, what would have happened, what to do. Then what is waived."""
+    found: dict[str, list[Finding]] = {}
     for finding in findings:
-        guard = finding.guard
-        head = f"[{_COLOURS[guard.severity]}]{guard.severity}[/] [bold]{guard.id}[/]  {escape(str(finding.place))}"
-        if finding.waived is not None:
-            said = f"[dim]waived[/] {guard.id}  {escape(str(finding.place))}: {escape(finding.waived)}"
-            console.print(said, soft_wrap=True)
-            continue
+        if finding.waived is None:
+            found.setdefault(finding.guard.id, []).append(finding)
+    for alike in found.values():
+        guard = alike[0].guard
+        head = f"[{_COLOURS[guard.severity]}]{guard.severity}[/] [bold]{guard.id}[/]  {escape(guard.what)}"
+        console.print(head, soft_wrap=True)
+        places = "\n".join(f"  {finding.place}: {finding.detail}" for finding in alike)
+        console.print(places, soft_wrap=True, markup=False)
         block = Table.grid(padding=(0, 2))
         block.add_column(no_wrap=True, style="dim")
-        block.add_column()
-        block.add_row("  what", f"{escape(guard.what)}: {escape(finding.detail)}")
+        block.add_column(overflow="fold")  # of a source no letter is lost
         block.add_row("  silently", escape(guard.silently))
         block.add_row("  fix", escape(guard.fix))
         block.add_row("  source", escape(guard.source))
-        console.print(head, soft_wrap=True)
         console.print(block)
+    for finding in findings:
+        if finding.waived is not None:
+            said = f"[dim]waived[/] {finding.guard.id}  {escape(str(finding.place))}: {escape(finding.waived)}"
+            console.print(said, soft_wrap=True)
 
 
 def summary(findings: Sequence[Finding]) -> str:

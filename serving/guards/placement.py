@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from serving.amounts import amount
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.serve_options import bundles, by_ray, deployments, uses_gpus
+from serving.guards.serve_options import by_ray, deployments, uses_gpus
 from serving.guards.view import Engine, Pod, View
-from serving.quantities import amount
 
 _IN_SERVE = ("placement_group_bundles", "placement_group_strategy")
 
@@ -109,10 +109,10 @@ def bundles_in_deployment_config(view: View) -> Iterator[Found]:
 def fewer_bundles_than_ranks(view: View) -> Iterator[Found]:
     for engine in by_ray(view):
         listed = engine.node.at("placement_group_config", "bundles")
-        gpus = sum(_number(bundle, "GPU") for bundle in bundles(engine))
-        if listed is None or not uses_gpus(view, engine) or any(0 < _number(b, "GPU") < 1 for b in bundles(engine)):
+        gpus = sum(_number(bundle, "GPU") for bundle in engine.bundles)
+        if listed is None or not uses_gpus(view, engine) or any(0 < _number(b, "GPU") < 1 for b in engine.bundles):
             continue
-        if 0 < gpus < _ranks(engine):
+        if listed.value == [] or 0 < gpus < _ranks(engine):
             yield listed, f"{gpus:g} GPUs for {_ranks(engine)} ranks"
 
 
@@ -129,7 +129,7 @@ def more_bundles_than_ranks(view: View) -> Iterator[Found]:
         listed = engine.node.at("placement_group_config", "bundles")
         if listed is None or not uses_gpus(view, engine) or _parallel(engine):
             continue
-        count = sum(_number(bundle, "GPU") > 0 for bundle in bundles(engine))
+        count = sum(_number(bundle, "GPU") > 0 for bundle in engine.bundles)
         if count > _ranks(engine) > 0:
             yield listed, f"{count} bundles with a GPU for {_ranks(engine)} ranks"
 
@@ -145,7 +145,7 @@ def more_bundles_than_ranks(view: View) -> Iterator[Found]:
 )
 def several_gpus_in_a_bundle(view: View) -> Iterator[Found]:
     for engine in by_ray(view):
-        for bundle in bundles(engine):
+        for bundle in engine.bundles:
             asked = bundle.at("GPU")
             if asked is not None and _number(bundle, "GPU") > 1 and uses_gpus(view, engine):
                 yield asked, f"GPU: {asked.value}"
@@ -166,7 +166,7 @@ def placement_never_fits(view: View) -> Iterator[Found]:
         if engine is None or not uses_gpus(view, engine) or _ranks(engine) == 0:
             continue
         strategy, said = _strategy(engine)
-        asked = bundles(engine)
+        asked = engine.bundles
         given = engine.node.at("placement_group_config")
         per_worker = given is not None and given.at("bundle_per_worker") is not None
         for resource in ("GPU", "CPU"):

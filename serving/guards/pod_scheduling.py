@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.read import bundles_of
 from serving.guards.sizes import GIB, privileged, quantity, ranks, sends_kv
 from serving.guards.view import Engine, Pod, View
 
@@ -105,7 +104,7 @@ def _needed(engine: Engine) -> float | None:
     """CPUs of one replica: of its bundles, or without Ray a core for each rank, which polls its queue."""
     if not engine.by_ray:
         return min(ranks(engine), engine.pod.gpus if engine.pod else 0)  # of several nodes, those of this one
-    bundles = bundles_of(engine)
+    bundles = engine.bundles
     each = [number for bundle in bundles if (cpu := bundle.at("CPU")) and (number := cpu.number) is not None]
     one_for_all = engine.node.at("placement_group_config", "bundle_per_worker") is not None
     strict = engine.node.at("placement_group_config", "strategy")

@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
+from serving.guards.near_names import meant
+from serving.guards.serve_options import deployments
 from serving.guards.view import View
 
 SCHEMAS = Path(__file__).with_name("program_schemas.json")
@@ -36,6 +37,12 @@ class Problem:
 @cache
 def schemas() -> dict[str, Any]:
     return json.loads(SCHEMAS.read_text(encoding="utf-8"))
+
+
+def keys_of(schema: str, model: str | None = None) -> frozenset[str]:
+    """Keys of an object: of what a schema describes, or of one of the models in it."""
+    found = schemas()[schema]
+    return frozenset((found["$defs"][model] if model else found)["properties"])
 
 
 @cache
@@ -108,8 +115,7 @@ def _problems(whole: Located, error: Any) -> Iterator[Problem]:
         known = error.schema["properties"]
         for key, below in at.items():
             if key not in known and not _keys_of_its_own(whole, at):
-                near = get_close_matches(key.lower().replace("-", "_"), known, 1)
-                detail = f"{key} is not known here" + (f"; do you mean {near[0]}?" if near else "")
+                detail = f"{key} is not known here{meant(key, known, 0.6)}"
                 yield Problem(below, detail, bool(error.schema.get("ignores")))
     elif error.validator == "anyOf":
         # Of `X or nothing` what is wrong with X; of several kinds, what is wrong in the deepest of them.
@@ -135,26 +141,29 @@ def _keys_of_its_own(whole: Located, at: Located) -> bool:
     return at.path == whole.path or (bool(names) and names[-1] in _ELSEWHERE)
 
 
-def of_ray(view: View) -> Iterator[Problem]:
+def of_ray(view: View) -> list[Problem]:
     """What Serve's schema, the builders of applications and `serve.deployment` say."""
+    return list(_of_ray(view))
+
+
+def _of_ray(view: View) -> Iterator[Problem]:
     for config in view.serve:
         yield from problems(config, "serve")
     for application in view.applications:
         yield from problems(application.args, "pd" if application.pd else "aggregated")
         for engine in application.engines:
-            if (options := engine.node.at("deployment_config")) is not None:
-                yield from problems(options, "deployment_config")
             yield from _of_runtime_env(engine.node.at("runtime_env"))
         yield from _of_runtime_env(application.node.at("runtime_env"))
+    for deployment in deployments(view):
+        if deployment.config is not None:
+            yield from problems(deployment.config, "deployment_config")
 
 
 def _of_runtime_env(node: Located | None) -> Iterator[Problem]:
     known = schemas()["runtime_env"]
     for key, below in node.items() if node else ():
         if key not in known:
-            near = get_close_matches(key, known, 1)
-            detail = f"{key} is not known in a runtime_env" + (f"; do you mean {near[0]}?" if near else "")
-            yield Problem(below, detail, ignored=True)
+            yield Problem(below, f"{key} is not known in a runtime_env{meant(key, known, 0.6)}", ignored=True)
 
 
 @guard(
@@ -167,7 +176,7 @@ def _of_runtime_env(node: Located | None) -> Iterator[Problem]:
     holds=_RAY,
 )
 def refused_by_ray(view: View) -> Iterator[Found]:
-    return ((problem.at, problem.detail) for problem in of_ray(view) if not problem.ignored)
+    return ((problem.at, problem.detail) for problem in view.once(of_ray) if not problem.ignored)
 
 
 @guard(
@@ -180,7 +189,7 @@ def refused_by_ray(view: View) -> Iterator[Found]:
     holds=_RAY,
 )
 def ignored_by_ray(view: View) -> Iterator[Found]:
-    return ((problem.at, problem.detail) for problem in of_ray(view) if problem.ignored)
+    return ((problem.at, problem.detail) for problem in view.once(of_ray) if problem.ignored)
 
 
 @guard(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from serving.guards.guard import Found, guard
-from serving.guards.read import bundles_of, on_cpu
+from serving.guards.read import on_cpu
 from serving.guards.sizes import ranks
 from serving.guards.view import Engine, Pod, RayClusterView, View
 
@@ -51,7 +51,15 @@ def workers_asked(pod: Pod) -> int | None:
 
 def engines_of(view: View, cluster: RayClusterView) -> list[Engine]:
     """Engines that run in a cluster."""
-    return [engine for engine in view.engines if engine.by_ray and view.cluster_of(engine) is cluster]
+    return view.once(_by_cluster).get(id(cluster), [])
+
+
+def _by_cluster(view: View) -> dict[int, list[Engine]]:
+    found: dict[int, list[Engine]] = {}
+    for engine in view.engines:
+        if engine.by_ray:
+            found.setdefault(id(view.cluster_of(engine)), []).append(engine)
+    return found
 
 
 def _scaled(cluster: RayClusterView) -> bool:
@@ -81,7 +89,7 @@ def _gpus_of_replica(engine: Engine) -> float:
     devices = engine.gpus if ranks(engine) else 0
     if on_cpu(engine):
         return 0
-    bundles = bundles_of(engine)
+    bundles = engine.bundles
     each = [number for bundle in bundles if (gpu := bundle.at("GPU")) and (number := gpu.number) is not None]
     if engine.node.at("placement_group_config", "bundle_per_worker") is not None:
         return each[0] * devices if each else 0

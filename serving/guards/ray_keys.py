@@ -6,155 +6,30 @@ from collections.abc import Iterable, Iterator
 
 from serving.guards.guard import Found, guard
 from serving.guards.located import Located
-from serving.guards.serve_options import deployments, meant
+from serving.guards.near_names import meant, nearest
+from serving.guards.program_schemas import keys_of
+from serving.guards.serve_options import deployments
 from serving.guards.view import View
 
-# Fields of the pydantic models and parameters of serve.deployment, read from Ray 2.55, 2.56, 2.57, 2.58, 2.59 and 2.60
-# by their annotations. What is a key in one of them counts as known: guards of single keys know the versions.
-_LLM_CONFIG = frozenset(
-    [
-        "accelerator_config",
-        "accelerator_type",
-        "callback_config",
-        "deployment_config",
-        "engine_kwargs",
-        "experimental_configs",
-        "llm_engine",
-        "log_engine_metrics",
-        "lora_config",
-        "model_loading_config",
-        "placement_group_config",
-        "runtime_env",
-        "server_cls",
-        "use_cpu",
-    ]
-)
+# Keys of Ray 2.55 (program_schemas.json), and those that 2.56 to 2.60 have beside them, read by the annotations of the
+# same classes. What is a key in one of these releases counts as known: guards of single keys know the versions.
+_LLM_CONFIG = keys_of("pd", "LLMConfig") | {"accelerator_config"}
 _BELOW = {
-    "model_loading_config": frozenset({"model_id", "model_source", "tokenizer_source"}),
-    "placement_group_config": frozenset({"bundle_per_worker", "bundles", "strategy"}),
-    "callback_config": frozenset({"callback_class", "callback_kwargs", "raise_error_on_callback"}),
-    "lora_config": frozenset(
-        {"download_timeout_s", "dynamic_lora_loading_path", "max_download_tries", "max_num_adapters_per_replica"}
-    ),
+    "model_loading_config": keys_of("pd", "ModelLoadingConfig"),
+    "placement_group_config": keys_of("pd", "PlacementGroupConfig"),
+    "callback_config": keys_of("pd", "CallbackConfig"),
+    "lora_config": keys_of("pd", "LoraConfig"),
 }
-_INGRESS = frozenset({"ingress_cls_config", "ingress_deployment_config"})
-_PD_ARGS = _INGRESS | {"prefill_config", "decode_config", "proxy_cls_config", "proxy_deployment_config"}
-_ARGS = _INGRESS | {"llm_configs"}
-_DEPLOYMENT = frozenset(
-    [
-        "autoscaling_config",
-        "backpressure_config",
-        "deployment_actors",
-        "gang_scheduling_config",
-        "graceful_shutdown_timeout_s",
-        "graceful_shutdown_wait_loop_s",
-        "health_check_period_s",
-        "health_check_timeout_s",
-        "logging_config",
-        "max_constructor_retry_count",
-        "max_ongoing_requests",
-        "max_queued_requests",
-        "max_replicas_per_node",
-        "max_surge_percent",
-        "name",
-        "num_replicas",
-        "placement_group_bundle_label_selector",
-        "placement_group_bundles",
-        "placement_group_strategy",
-        "ray_actor_options",
-        "request_router_config",
-        "rolling_update_percentage",
-        "user_config",
-        "version",
-    ]
-)
-# Guards of their own speak of these: see placement.py.
-_PLACEMENT = frozenset({"placement_group_bundles", "placement_group_strategy"})
-# serve/schema.py and serve/config.py: models that ignore what they do not know.
-_SERVE = frozenset(
-    [
-        "applications",
-        "controller_options",
-        "grpc_options",
-        "http_options",
-        "logging_config",
-        "proxy_location",
-        "target_capacity",
-        "tracing_config",
-    ]
-)
-_HTTP = frozenset(
-    [
-        "host",
-        "keep_alive_timeout_s",
-        "port",
-        "request_timeout_s",
-        "root_path",
-        "ssl_ca_certs",
-        "ssl_certfile",
-        "ssl_keyfile",
-        "ssl_keyfile_password",
-    ]
-)
-_APPLICATION = frozenset(
-    [
-        "args",
-        "autoscaling_policy",
-        "deployments",
-        "external_scaler_enabled",
-        "host",
-        "import_path",
-        "logging_config",
-        "name",
-        "port",
-        "route_prefix",
-        "runtime_env",
-    ]
-)
-_ENTRY = (_DEPLOYMENT | {"placement_group_fallback_strategy"}) - {"max_constructor_retry_count", "version"}
-_ACTOR = frozenset(
-    [
-        "accelerator_type",
-        "fallback_strategy",
-        "label_selector",
-        "memory",
-        "num_cpus",
-        "num_gpus",
-        "resources",
-        "runtime_env",
-    ]
-)
-_AUTOSCALING = frozenset(
-    [
-        "aggregation_function",
-        "downscale_delay_s",
-        "downscale_smoothing_factor",
-        "downscale_to_zero_delay_s",
-        "downscaling_factor",
-        "initial_replicas",
-        "look_back_period_s",
-        "max_replicas",
-        "metrics_interval_s",
-        "min_replicas",
-        "policy",
-        "smoothing_factor",
-        "target_ongoing_requests",
-        "upscale_delay_s",
-        "upscale_smoothing_factor",
-        "upscaling_factor",
-    ]
-)
-_ROUTER = frozenset(
-    [
-        "backoff_multiplier",
-        "initial_backoff_s",
-        "max_backoff_s",
-        "request_router_class",
-        "request_router_kwargs",
-        "request_routing_stats_period_s",
-        "request_routing_stats_timeout_s",
-    ]
-)
+_PD_ARGS, _ARGS = keys_of("pd"), keys_of("aggregated")
+_LATER = {"backpressure_config", "max_surge_percent", "rolling_update_percentage"}
+_DEPLOYMENT = (keys_of("deployment_config") | _LATER) - {"route_prefix"}  # which `serve.deployment` has and refuses
+_SERVE = keys_of("serve") | {"controller_options", "tracing_config"}
+_HTTP = keys_of("serve", "HTTPOptionsSchema")
+_APPLICATION = keys_of("serve", "ServeApplicationSchema")
+_ENTRY = keys_of("serve", "DeploymentSchema") | _LATER | {"placement_group_fallback_strategy"}
+_ACTOR = keys_of("serve", "RayActorOptionsSchema")
+_AUTOSCALING = keys_of("serve", "AutoscalingConfig")
+_ROUTER = keys_of("serve", "RequestRouterConfig")
 
 
 def _unknown(place: Located | None, known: Iterable[str]) -> Iterator[Found]:
@@ -212,7 +87,9 @@ def deployment_option_refused(view: View) -> Iterator[Found]:
 def serve_key_ignored(view: View) -> Iterator[Found]:
     for config in view.serve:
         # Anyscale's services have keys of their own beside Serve's, and others keep anchors there.
-        yield from (found for found in _unknown(config, _SERVE) if "do you mean" in found[1])
+        for key, value in config.items():
+            if key not in _SERVE and (near := nearest(key, _SERVE)):
+                yield value, f"{key}; do you mean {near}?"
         yield from _unknown(config.at("http_options"), _HTTP)
         listed = config.at("applications")
         for application in listed.entries() if listed else ():

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from serving.errors import ConfigError
-from serving.guards.located import Located
 from serving.guards.read_kubernetes import Manifests, is_manifest, read_manifest
 from serving.guards.read_serve import applications, is_serve_config
 from serving.guards.view import Engine, NodeFacts, PlatformName, View
@@ -105,14 +104,4 @@ def on_cpu(engine: Engine) -> bool:
     kind = engine.node.at("accelerator_config", "kind")
     if (said is not None and said.value is True) or (kind is not None and kind.value == "cpu"):
         return True
-    bundles = bundles_of(engine)
-    return bool(bundles) and not any("GPU" in bundle for bundle in bundles)
-
-
-def bundles_of(engine: Engine) -> Sequence[Located]:
-    """The placement group of an engine as it is written: its bundles, or the one that every worker gets."""
-    placed = engine.node.at("placement_group_config")
-    if placed is None:
-        return []
-    one, several = placed.at("bundle_per_worker"), placed.at("bundles")
-    return [*([one] if one else []), *(several.entries() if several else ())]
+    return bool(engine.bundles) and not any("GPU" in bundle for bundle in engine.bundles)

@@ -8,13 +8,20 @@ from dataclasses import replace
 from serving.guards.located import Located
 from serving.guards.view import Application, Engine, Pod, RayClusterView, Role
 
-_PD = ("ray.serve.llm:build_pd_openai_app", "ray.serve.llm.build_pd_openai_app")
-_AGGREGATED = ("ray.serve.llm:build_openai_app", "ray.serve.llm.build_openai_app")
+_PD, _AGGREGATED = "ray.serve.llm:build_pd_openai_app", "ray.serve.llm:build_openai_app"
+# What builds applications in ray.serve.llm (2.55 to 2.60, serve/llm/__init__.py). The last is not read any further.
+BUILDERS = (_PD, _AGGREGATED, "ray.serve.llm:build_dp_openai_app")
 
 
 def is_serve_config(document: Located) -> bool:
     """Whether a document is a Serve config: it has applications, and is no Kubernetes object."""
     return document.at("applications") is not None and document.at("kind") is None
+
+
+def builder(path: Located | None) -> str:
+    """An import path with its colon, for which a dot may stand."""
+    text = path.text or "" if path is not None else ""
+    return text if ":" in text else ":".join(text.rsplit(".", 1))
 
 
 def applications(config: Located, cluster: RayClusterView | None = None) -> list[Application]:
@@ -25,14 +32,13 @@ def applications(config: Located, cluster: RayClusterView | None = None) -> list
 
 
 def application(node: Located, cluster: RayClusterView | None) -> Application | None:
-    path = node.at("import_path")
-    args = node.at("args")
-    if path is None or args is None:
+    path, args = builder(node.at("import_path")), node.at("args")
+    if args is None:
         return None
     given: list[tuple[Role, Located | None]]
-    if path.value in _PD:
+    if path == _PD:
         given = [("prefill", args.at("prefill_config")), ("decode", args.at("decode_config"))]
-    elif path.value in _AGGREGATED:
+    elif path == _AGGREGATED:
         configs = args.at("llm_configs")
         given = [("aggregated", config) for config in configs.entries()] if configs is not None else []
     else:
@@ -44,7 +50,7 @@ def application(node: Located, cluster: RayClusterView | None) -> Application | 
         for role, config in given
         if config and isinstance(config.value, dict)
     ]
-    return Application(node, path.value in _PD, args, engines)
+    return Application(node, path == _PD, args, engines)
 
 
 def _engine(

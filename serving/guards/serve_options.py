@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from packaging.version import Version
 
@@ -39,23 +38,32 @@ class Deployment:
         return None
 
 
-def deployments(view: View) -> Iterator[Deployment]:
+def deployments(view: View) -> Sequence[Deployment]:
     """Every engine of Ray Serve LLM, and every ingress."""
+    return view.once(_deployments)
+
+
+def _deployments(view: View) -> list[Deployment]:
+    found: list[Deployment] = []
     for application in view.applications:
         for engine in application.engines:
-            yield of_engine(application, engine)
-        yield Deployment(
-            application.args.at("ingress_deployment_config"), _entry(application, INGRESS), None, application.args
-        )
+            found.append(of_engine(application, engine))
+        options = application.args.at("ingress_deployment_config")
+        found.append(Deployment(options, _entry(application, INGRESS), None, application.args))
+    return found
 
 
 def of_engine(application: Application, engine: Engine) -> Deployment:
-    """A deployment with the place of its entry: by the name that Ray Serve LLM gives it."""
+    """A deployment with the place of its entry."""
+    entry = _entry(application, engine_deployment_name(engine))
+    return Deployment(engine.node.at("deployment_config"), entry, engine, engine.node)
+
+
+def engine_deployment_name(engine: Engine) -> str:
+    """What Ray Serve LLM calls the deployment, by its own name where it has one."""
     given = engine.node.at("deployment_config", "name")
     name = deployment_name(engine)
-    if given is not None and given.text:
-        name = f"{name.partition(':')[0]}:{given.text}"
-    return Deployment(engine.node.at("deployment_config"), _entry(application, name), engine, engine.node)
+    return f"{name.partition(':')[0]}:{given.text}" if given is not None and given.text else name
 
 
 def _entry(application: Application, name: str) -> Located | None:
@@ -88,30 +96,11 @@ def uses_gpus(view: View, engine: Engine) -> bool:
         return not said.value
     if kind is not None:
         return kind.value == "gpu"
-    if engine.node.at("placement_group_config") is not None:
-        return any((gpus := bundle.at("GPU")) and (gpus.number or 0) > 0 for bundle in bundles(engine))
+    if engine.bundles:
+        return any((gpus := bundle.at("GPU")) and (gpus.number or 0) > 0 for bundle in engine.bundles)
     named = engine.node.at("accelerator_type")
     if named is None or named.value is None:
         return True
     if older(view, "ray", "2.56"):
         return named.text in GPU_TYPES_OF_2_55
     return named.text is not None and not named.text.startswith("TPU")  # 2.56: everything that is no TPU
-
-
-def bundles(engine: Engine) -> list[Located]:
-    """What `placement_group_config` lists; `bundle_per_worker` once."""
-    one = engine.node.at("placement_group_config", "bundle_per_worker")
-    several = engine.node.at("placement_group_config", "bundles")
-    found = [one] if one is not None else list(several.entries()) if several is not None else []
-    return [bundle for bundle in found if isinstance(bundle.value, dict)]
-
-
-def meant(name: str, known: Iterable[str], near_enough: float = 0.8) -> str:
-    """`; do you mean X?` where a known name is near, whatever its case and dashes. near_enough: from 0 to 1, equal."""
-    plain: Mapping[str, str] = {_plain(word): word for word in known}
-    near = get_close_matches(_plain(name), plain, 1, near_enough)
-    return f"; do you mean {plain[near[0]]}?" if near else ""
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
+from serving.amounts import amount
 from serving.guards.located import Located
 from serving.guards.view import Engine, Pod, View
 from serving.models import MODELS, Model
-from serving.quantities import amount
 
 GIB = 1024**3
 # GPUs of a node with AMD's, where nobody says otherwise: node types of MI300X, MI325X and MI355X that are rented have
@@ -67,8 +67,6 @@ def sends_kv(engine: Engine) -> bool:
 
 def gpu_memory(engine: Engine, view: View) -> int | None:
     """Bytes of one GPU that an engine runs on, rather more than fewer; None where nobody names the GPU."""
-    if view.node.gpu_memory is not None:
-        return view.node.gpu_memory
     named = engine.node.at("accelerator_type") if engine.by_ray else None
     said = [named.text] if named is not None and named.text else []
     selector = engine.pod.node.at("nodeSelector") if engine.pod else None

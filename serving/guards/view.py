@@ -7,10 +7,10 @@ different places. Everything here is in vLLM's, Ray's or Kubernetes' own words, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from packaging.version import InvalidVersion, Version
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from serving.guards.yaml_files import Duplicate
     from serving.models import Model
 
+T = TypeVar("T")
 Role = Literal["prefill", "decode", "aggregated"]
 PodKind = Literal["head", "worker", "engine", "other"]
 PlatformName = Literal["rocm", "cuda", "cpu"]
@@ -100,6 +101,14 @@ class Engine:
         found = self.arguments.get(name)
         return default if found is None or found.integer is None else found.integer
 
+    @cached_property
+    def bundles(self) -> Sequence[Located]:
+        """What `placement_group_config` lists; `bundle_per_worker` once, which wins over `bundles`."""
+        one = self.node.at("placement_group_config", "bundle_per_worker")
+        several = self.node.at("placement_group_config", "bundles")
+        found = [one] if one is not None else list(several.entries()) if several is not None else []
+        return [bundle for bundle in found if isinstance(bundle.value, dict)]
+
     @property
     def gpus(self) -> int:
         """Ranks of one replica, each of which needs a GPU where the engine is none of a CPU."""
@@ -158,7 +167,6 @@ class NodeFacts:
     """What is known of the nodes that engines run on; None: it is not known. Memory in bytes."""
 
     gpus: int | None = None
-    gpu_memory: int | None = None
     memory: int | None = None
 
 
@@ -179,6 +187,14 @@ class View:
     unequal_budgets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     duplicates: Sequence[Duplicate] = ()
     queries: Sequence[Located] = ()  # manifests with PromQL: rules, dashboards
+
+    _answers: dict[Callable[[View], Any], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, ask: Callable[[View], T]) -> T:
+        """The answer to a question that several guards have, looked for once."""
+        if ask not in self._answers:
+            self._answers[ask] = ask(self)
+        return self._answers[ask]
 
     def version(self, component: str) -> Version | None:
         """Of a component that runs there; None where it is not known, or is a commit."""

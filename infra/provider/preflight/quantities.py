@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from serving.quantities import amount
+from serving.amounts import amount
 
 Quantities = dict[str, Decimal]
 

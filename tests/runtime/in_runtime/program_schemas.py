@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema
 from ray import serve
+from ray.llm._internal.common.placement import PlacementGroupConfig
 from ray.llm._internal.serve.core.ingress.builder import LLMServingArgs
 from ray.llm._internal.serve.serving_patterns.prefill_decode.builder import PDServingArgs
 from ray.runtime_env import RuntimeEnv
@@ -22,6 +23,7 @@ from ray.serve.config import AutoscalingConfig
 from ray.serve.schema import DeploymentSchema, ServeDeploySchema
 from vllm.config import KVTransferConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.entrypoints.openai.cli_args import FrontendArgs
 
 _WORDS = ("title", "description", "examples", "default", "deprecated")
 
@@ -47,29 +49,44 @@ def of_model(model: type[BaseModel]) -> Any:
 
 
 def of_builder(model: type[BaseModel]) -> Any:
-    """What an application builder takes. Where a model, or any object, is taken, the object has to be that model."""
+    """What an application builder takes."""
     schema = of_model(model)
-    for name in ("llm_configs", "prefill_config", "decode_config"):
-        if (found := schema["properties"].get(name)) is not None:
-            choices = (found.get("items") or found)["anyOf"]
-            choices[:] = [one for one in choices if one != {"additionalProperties": True, "type": "object"}]
+    placed = of_model(PlacementGroupConfig)
+    schema["$defs"] |= placed.pop("$defs") | {"PlacementGroupConfig": placed}
     known = schema["$defs"]["LLMConfig"]["properties"]
-    known["model_loading_config"] = {"$ref": "#/$defs/ModelLoadingConfig"}
-    known["lora_config"] = {"anyOf": [{"$ref": "#/$defs/LoraConfig"}, {"type": "null"}]}
-    return schema
+    known["placement_group_config"] = {"anyOf": [{"$ref": "#/$defs/PlacementGroupConfig"}, {"type": "null"}]}
+    return only_models(schema)
+
+
+def only_models(schema: Any) -> Any:
+    """Where a model, or any object, is taken, the object has to be that model: Ray makes it one later."""
+    if isinstance(schema, list):
+        return [only_models(entry) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: only_models(below) for key, below in schema.items()}
+    choices = kept.get("anyOf")
+    if isinstance(choices, list) and any("$ref" in choice for choice in choices):
+        choices[:] = [choice for choice in choices if choice != {"additionalProperties": True, "type": "object"}]
+        return choices[0] if len(choices) == 1 else kept
+    return kept
 
 
 def of_engine() -> dict[str, Any]:
     """vLLM's arguments. One whose type has no schema takes anything."""
     hints = typing.get_type_hints(AsyncEngineArgs)
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(AsyncEngineArgs):
+    for name in names(AsyncEngineArgs):
         try:
-            found[field.name] = bare(TypeAdapter(hints[field.name]).json_schema())
+            found[name] = bare(TypeAdapter(hints[name]).json_schema())
         except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema):
-            found[field.name] = {}
+            found[name] = {}
     found["kv_transfer_config"] = bare(TypeAdapter(KVTransferConfig | None).json_schema())
     return found
+
+
+def names(arguments: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(arguments)]
 
 
 def of_deployment_config() -> Any:
@@ -81,7 +98,7 @@ def of_deployment_config() -> Any:
     schema["$defs"]["AutoscalingConfig"] = _merged(schema, of_model(AutoscalingConfig))
     schema.pop("required", None)
     schema.pop("ignores", None)
-    return schema
+    return only_models(schema)
 
 
 def _merged(schema: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -91,11 +108,12 @@ def _merged(schema: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 def main(result: Path) -> None:
     schemas = {
-        "serve": of_model(ServeDeploySchema),
+        "serve": only_models(of_model(ServeDeploySchema)),
         "pd": of_builder(PDServingArgs),
         "aggregated": of_builder(LLMServingArgs),
         "deployment_config": of_deployment_config(),
         "engine": of_engine(),
+        "frontend": sorted(set(names(FrontendArgs)) - set(names(AsyncEngineArgs))),
         "runtime_env": sorted(RuntimeEnv.known_fields),
     }
     result.write_text(json.dumps(schemas, indent=1, sort_keys=True) + "\n")

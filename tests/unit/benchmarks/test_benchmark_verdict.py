@@ -9,6 +9,7 @@ from benchmarks.highest_rate import HighestRate, SloAnswer
 from benchmarks.run_directory import RateResult
 from benchmarks.scenario import Scenario
 from benchmarks.summary import summarize
+from benchmarks.validity import Finding
 from benchmarks.verdict import best_rate, judge_run
 
 
@@ -20,6 +21,22 @@ def result(rate: float, met: bool | None) -> RateResult:
     assert summary.slo_met is met
     proof = KvProof(verdict="not applicable", reasons=[], requests=answered, foreign_requests=0)
     return RateResult(rate=rate, seed=1, summary=summary, kv=proof, findings=[])
+
+
+def test_a_window_too_short_makes_unusable_what_meets_its_slo_and_not_what_misses_it() -> None:
+    """A search tries rates of which it does not know how slow they are, and must stay comparable."""
+    short = Finding(id="window", outcome="fault", sentence="the window lasted 3 s")
+    foreign = Finding(id="foreign-traffic", outcome="fault", sentence="12 requests")
+    for met, findings, unusable in (
+        (True, [short], True),
+        (None, [short], True),
+        (False, [short], False),
+        (False, [short, foreign], True),
+        (False, [foreign], True),
+    ):
+        rate = result(1, met).model_copy(update={"findings": findings})
+        assert (rate.unusable, rate.overloaded) == (unusable, not unusable)
+    assert not result(1, False).overloaded
 
 
 def test_the_best_rate_lies_below_the_first_that_is_not_shown_to_meet_the_slo() -> None:

@@ -24,7 +24,8 @@ numbers; `fault`: the numbers must not be used. A run with a fault has a red ban
 
 Kinds with a ⁺ are shown, too, by a service that is offered more than it can serve, with nothing else wrong: its
 latencies are no numbers to quote, and that the rate is too high is a result all the same. `window` and `warm-up` count
-as that only where the queue or TTFT rises besides. Checks whose evidence was not collected say nothing, or a note.
+as that only where the queue or TTFT rises besides, or the rate misses its SLO. Checks whose evidence was not collected
+say nothing, or a note.
 
 No kind looks for what comes back again and again within a window: an engine that stops for two seconds every twenty,
 replicas of unequal speed. That is how the service serves, and its percentiles have it.

@@ -9,7 +9,9 @@ between.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +65,15 @@ class Case:
             return view_of_stack(parse_stack(self.settings()), "mine")
         return read(self.text, self.path.name, versions_of(self.text))
 
-    def found(self, guard: Guard) -> set[str]:
-        """Where the guard finds something."""
-        findings = check(self.view(), [guard])
-        return {finding.place.key if self.of_stack else str(finding.place.line) for finding in findings}
+    def found(self, guards: Iterable[Guard]) -> set[str]:
+        """Where the guard finds something, if it is among these."""
+        places = [finding.place for finding in check(_view(self), guards) if finding.guard.id == self.guard]
+        return {place.key if self.of_stack else str(place.line) for place in places}
+
+
+@cache
+def _view(case: Case) -> View:
+    return case.view()
 
 
 def versions_of(text: str) -> dict[str, str]:
@@ -80,5 +87,6 @@ def _first_line(text: str, begins: str) -> str:
     return first.removeprefix(begins).strip() if first.startswith(begins) else ""
 
 
+@cache
 def cases() -> list[Case]:
     return [Case(path.parent.name, path) for path in sorted(FOLDER.glob("*/*.yaml"))]

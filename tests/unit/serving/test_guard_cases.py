@@ -6,22 +6,25 @@ import pytest
 from guard_cases import Case, cases
 
 from serving.guards.all import GUARDS
+from serving.guards.guard import Guard
 
-BY_ID = {guard.id: guard for guard in GUARDS}
+OF_GUARD: dict[str, list[Case]] = {guard.id: [] for guard in GUARDS}
+for one in cases():
+    OF_GUARD[one.guard].append(one)
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.guard}-{case.path.name}")
 def test_it_finds_what_is_there_and_nothing_else(case: Case) -> None:
     assert case.bad == bool(case.expected), "a bad case marks its lines, a good one has none to mark"
-    assert case.found(BY_ID[case.guard]) == case.expected
+    assert case.found(guard for guard in GUARDS if guard.id == case.guard) == case.expected
 
 
-@pytest.mark.parametrize("name", BY_ID)
-def test_a_guard_that_is_missing_is_missed(name: str) -> None:
-    """It has cases of both kinds, and finds something in each bad one: without it that would not be found."""
-    own = [case for case in cases() if case.guard == name]
-    assert any(case.bad for case in own)
-    assert any(not case.bad for case in own)
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.id)
+def test_without_a_guard_its_cases_fail(guard: Guard) -> None:
+    """Of all guards that run together each is needed: with it taken out, every bad case of its own fails."""
+    others = [other for other in GUARDS if other is not guard]
+    own = OF_GUARD[guard.id]
+    assert {case.bad for case in own} == {True, False}, "cases of both kinds"
     for case in own:
         if case.bad:
-            assert case.found(BY_ID[name]) != set()
+            assert case.found(others) != case.expected, f"{case.path.name} passes without its guard"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from serving_command import QWEN
 
+from serving.amounts import amount
 from serving.errors import ConfigError
-from serving.quantities import amount
 from serving.stack import Stack, parse_stack
 
 # Suffix -> what one of it is (apimachinery pkg/api/resource/quantity.go).
