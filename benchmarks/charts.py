@@ -76,7 +76,8 @@ class Chart(Drawn):
         import altair as alt
 
         bounds = [(label, value) for label, value in self.bounds if label not in self.beyond]
-        right = max((p.x for line in self.series for p in line.points), default=1.0) * 1.04
+        last = max((p.x for line in self.series for p in line.points), default=1.0)
+        right = last * 1.04
         top = max([self._highest, *(value for _, value in bounds)]) * 1.12  # room for a bound's label above its line
         x = alt.X("x:Q", title="offered request rate (req/s)", scale=alt.Scale(domain=[0, right], nice=False))
         y = alt.Y("y:Q", title=self.unit, axis=alt.Axis(format=",~f"), scale=alt.Scale(domain=[0, top], nice=False))
@@ -91,7 +92,7 @@ class Chart(Drawn):
         for number, line in enumerate(self.series):
             if line.points:
                 colour = SERIES[(number if line.colour is None else line.colour) % len(SERIES)]
-                layers += _line(line, self.unit, colour, heights[line.name], x, y)
+                layers += _line(line, self.unit, colour, (last, heights[line.name]), x, y)
         return configured(alt.layer(*layers).properties(width=WIDTH, height=_HEIGHT))
 
 
@@ -121,7 +122,8 @@ def spread(ends: dict[str, float], gap: float) -> dict[str, float]:
     return placed
 
 
-def _line(line: Series, unit: str, colour: str, label_at: float, x: alt.X, y: alt.Y) -> list[Any]:
+def _line(line: Series, unit: str, colour: str, label_at: tuple[float, float], x: alt.X, y: alt.Y) -> list[Any]:
+    """The line, its points and intervals, and its name at the right: others may go on where it ends."""
     import altair as alt
 
     values = [
@@ -129,7 +131,7 @@ def _line(line: Series, unit: str, colour: str, label_at: float, x: alt.X, y: al
     ]
     data = inline(values)
     sure = inline([value for value in values if value["low"] is not None])
-    end = inline([{"x": line.points[-1].x, "y": label_at, "text": line.name}])
+    end = inline([{"x": label_at[0], "y": label_at[1], "text": line.name}])
     return [
         sure.mark_rule(color=colour, opacity=0.28, strokeWidth=7, strokeCap="round").encode(
             x=x, y=alt.Y("low:Q"), y2="high:Q"

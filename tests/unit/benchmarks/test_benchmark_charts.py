@@ -77,3 +77,10 @@ def test_bars_say_their_value_and_how_far_it_may_reach() -> None:
 
 def test_names_of_lines_that_end_together_do_not_cover_each_other() -> None:
     assert spread({"a": 10.0, "b": 1.0, "c": 10.5}, 2.0) == {"b": 1.0, "a": 10.0, "c": 12.0}
+
+
+def test_the_name_of_a_line_that_ends_early_covers_no_other_line() -> None:
+    lines = [Series("early", [Point(1, 3.0), Point(2, 5.0)]), Series("late", [Point(1, 2.0), Point(9, 6.0)])]
+    elements = ElementTree.fromstring(Chart("t", "ms", lines).svg).iter(f"{SVG}text")  # noqa: S314 - made here
+    places = {element.text: element.get("transform", "") for element in elements}
+    assert places["early"].split(",")[0] == places["late"].split(",")[0] != ""
