@@ -13,7 +13,9 @@ import yaml
 from infra.provider.resource import ResourceError
 
 _APPLICATIONS = "/api/serve/applications/"
-_SECONDS = 30.0  # one request; the first PUT starts Serve itself, measured 5 s on an idle machine, 20 s on a busy one
+_SECONDS = 30.0  # one request
+# The first PUT starts Serve itself: measured 5 s on an idle machine, 20 s on a busy one, over 30 s on one at load 7.
+_START_SECONDS = 120.0
 
 
 class RayApi:
@@ -82,10 +84,11 @@ class RayApi:
             raise ResourceError(f"{self.address} does not answer as a Ray dashboard; check ray.address") from None
 
     def _request(self, method: str, path: str, json: Any = None) -> requests.Response:
+        patience = (_SECONDS, _START_SECONDS if method == "PUT" else _SECONDS)  # to connect, and for the answer
         try:
             # `verify` goes with each request: one set on the session loses against REQUESTS_CA_BUNDLE.
             response = self._session.request(
-                method, self.address + path, json=json, timeout=_SECONDS, verify=self._verify
+                method, self.address + path, json=json, timeout=patience, verify=self._verify
             )
         except requests.exceptions.SSLError as error:
             raise ResourceError(f"Ray at {self.address}: TLS failed ({_cause(error)}); check ray.caFile") from None
