@@ -78,8 +78,9 @@ class RateResult(BaseModel):
         A search tries rates of which it does not know how slow they are. Where that makes a window too short and the
         SLO is missed besides, its latencies are no numbers to quote, and what they were to tell they have told.
         """
-        missed = self.summary.slo_met is False
-        return only_overload(self.findings) or (missed and only_too_short(self.findings))
+        if only_overload(self.findings):
+            return True
+        return only_too_short(self.findings) and self.summary.slo_met is False
 
     @property
     def unusable(self) -> bool:

@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     search = {"rates": [], "search": {"lowest": 1, "highest": 16}}
     run(folder, "agg-3", 1, **search)
-    run(folder, "2p1d", 2, **search)
+    run(folder, "2p1d", 6, **search, min_requests=400, max_requests=400)
     run(folder, "agg-2", 3, rates=[1, 2])
     return folder
 

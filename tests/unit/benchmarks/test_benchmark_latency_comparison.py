@@ -13,7 +13,9 @@ from benchmarks.summary import Latency, RateSummary
 from benchmarks.validity import Finding
 
 PROOF = KvProof(verdict="not applicable", reasons=[], requests=0, foreign_requests=0)
-TOO_MUCH = Finding(id="queue", outcome="fault", sentence="the queue grows")
+TOO_MUCH = Finding(
+    id="queue", outcome="fault", evidence={"in_flight_rise": 1.0, "in_flight_sigmas": 12.0}, sentence="the queue grows"
+)
 
 
 def result(rate: float, p90: float, width: float = 1.0, *findings: Finding) -> RateResult:
