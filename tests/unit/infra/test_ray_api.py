@@ -27,7 +27,7 @@ class Dashboard(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = _answer  # noqa: N815
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
 
 
