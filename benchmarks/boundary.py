@@ -36,7 +36,7 @@ REACH = math.log(10)
 # Where the line does not hold, the range is that of all partings with so many runs more on the wrong side than the best
 # one has. The line does not hold where its range and the best parting are further apart than APART, in log. Both are
 # from 100 searches each of made-up services. 90 % ranges hold the truth of three straight ones in 97 or 98 (the
-# line's own: 90), of ten with a knee or a step in 92 of 97 or more (6 to 69), and of queues M/D/c in 89 or more (60 to
+# line's own: 90), of ten with a knee or a step in 92 of 97 or more (6 to 69), and of queues M/D/c in 89 or more (62 to
 # 94), but for two: 66 of 92 (44) where the p90 asked for is exactly twice the service time of M/D/1, and 77 of 99 (84)
 # at 97 % of M/D/16's capacity with windows of 2,000, which are too short for its memory.
 MORE_WRONG = 2

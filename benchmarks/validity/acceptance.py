@@ -8,8 +8,9 @@ from benchmarks.validity.finding import Finding
 from benchmarks.validity.kinds import KINDS
 from benchmarks.validity.steadiness import RISE
 
+TOO_SHORT = {"window", "warm-up"}
 # Kinds of overload that other things than overload show, too.
-RISING = {"window", "warm-up", "queue", "ttft-trend"}
+RISING = TOO_SHORT | {"queue", "ttft-trend"}
 # A rise over RISE by so many errors of its slope is a sign beside a window that is too short. On the queueing model of
 # tools/simulated_server, windows of 15 s, 40 runs each: 0, 5 and 7 have one at 30, 80 and 90 % of its capacity, where
 # 0, 0 and 8 faults of that kind are; at 1.1 and 1.2 times the capacity 36 and 40 have one, and `queue` is a fault in no
@@ -51,7 +52,7 @@ def only_overload(findings: Sequence[Finding]) -> bool:
 def only_too_short(findings: Sequence[Finding]) -> bool:
     """True when there are faults, and all say that the window or the warm-up is short for a service so slow."""
     faults = {finding.id for finding in findings if finding.outcome == "fault"}
-    return bool(faults) and faults <= RISING
+    return bool(faults) and faults <= TOO_SHORT
 
 
 def shows_overload(findings: Sequence[Finding]) -> bool:

@@ -27,11 +27,13 @@ def test_a_window_too_short_makes_unusable_what_meets_its_slo_and_not_what_misse
     """A search tries rates of which it does not know how slow they are, and must stay comparable."""
     short = Finding(id="window", outcome="fault", sentence="the window lasted 3 s")
     foreign = Finding(id="foreign-traffic", outcome="fault", sentence="12 requests")
+    falling = Finding(id="ttft-trend", outcome="fault", sentence="TTFT falls", evidence={"ttft_ms_rise": -0.8})
     for met, findings, unusable in (
         (True, [short], True),
         (None, [short], True),
         (False, [short], False),
         (False, [short, foreign], True),
+        (False, [short, falling], True),
         (False, [foreign], True),
     ):
         rate = result(1, met).model_copy(update={"findings": findings})
